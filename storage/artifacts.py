@@ -1,0 +1,89 @@
+"""Results of stages at rest: a folder each, whole or absent, named by stage and key, digested by content."""
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from storage.workspace import Workspace
+
+MANIFEST = "artifact.json"
+
+
+class Artifact(BaseModel):
+    """A reference to a stage's result: where it is (stage, key) and what it holds (digest)."""
+
+    model_config = ConfigDict(frozen=True)
+
+    stage: str
+    key: str
+    digest: str
+
+
+def folder_of(workspace: Workspace, artifact: Artifact) -> Path:
+    """The folder that holds the artifact's files."""
+    return workspace.artifacts / artifact.stage / artifact.key
+
+
+def find_artifact(workspace: Workspace, stage: str, key: str) -> Artifact | None:
+    """The artifact of that stage and key, or None where it is absent or one of its files is gone or of another size."""
+    folder = workspace.artifacts / stage / key
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+        whole = all((folder / name).stat().st_size == entry["size"] for name, entry in manifest["files"].items())
+    except (OSError, ValueError, KeyError):
+        return None
+    return Artifact(stage=stage, key=key, digest=manifest["digest"]) if whole else None
+
+
+def write_artifact(workspace: Workspace, stage: str, key: str, fill: Callable[[Path], None]) -> Artifact:
+    """Let `fill` write the files into a temporary folder beside the final one, which appears whole in one rename."""
+    final = workspace.artifacts / stage / key
+    with fresh_folder(final) as folder:
+        fill(folder)
+        files = {
+            path.relative_to(folder).as_posix(): {"size": path.stat().st_size, "sha256": file_digest(path)}
+            for path in sorted(folder.rglob("*"))
+            if path.is_file()
+        }
+        digest = _digest_of(files)
+        (folder / MANIFEST).write_text(json.dumps({"digest": digest, "files": files}, indent=1))
+    return Artifact(stage=stage, key=key, digest=digest)
+
+
+def narrow(workspace: Workspace, artifact: Artifact, *names: str) -> Artifact:
+    """The same folder, but the digest of these files alone: for a stage that reads no others."""
+    manifest = json.loads((folder_of(workspace, artifact) / MANIFEST).read_text())
+    files = {name: manifest["files"][name] for name in names}
+    return artifact.model_copy(update={"digest": _digest_of(files)})
+
+
+@contextmanager
+def fresh_folder(final: Path) -> Iterator[Path]:
+    """A temporary folder beside `final` that replaces it in one rename on success and is removed on failure."""
+    temporary = final.parent / f".{final.name}.{os.getpid()}.tmp"
+    shutil.rmtree(temporary, ignore_errors=True)
+    temporary.mkdir(parents=True)
+    try:
+        yield temporary
+        if final.exists():
+            shutil.rmtree(final)
+        temporary.rename(final)
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file's bytes, in hexadecimal."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def _digest_of(files: dict[str, dict[str, int | str]]) -> str:
+    listing = json.dumps({name: entry["sha256"] for name, entry in files.items()}, sort_keys=True)
+    return hashlib.sha256(listing.encode()).hexdigest()

@@ -1,0 +1,63 @@
+"""The files of a collection: listed, digested and read through fsspec, local or remote."""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import fsspec
+from fsspec.implementations.local import LocalFileSystem
+
+from storage.errors import StorageError
+from storage.known_files import KnownFiles
+
+
+@dataclass(frozen=True)
+class Tree:
+    """All files below a root that are not hidden, in sorted order, relative to it with `/` between."""
+
+    root: str
+    paths: tuple[str, ...]
+    filesystem: Any
+
+    def open(self, path: str) -> BinaryIO:
+        """One file for reading. Raises OSError."""
+        return cast(BinaryIO, self.filesystem.open(f"{self.root}/{path}", "rb"))
+
+
+def list_tree(url: str) -> Tree:
+    """The files below a folder or URL, or the single file that it names. Raises StorageError where there is nothing."""
+    filesystem, root = fsspec.core.url_to_fs(url)
+    root = root.rstrip("/")
+    try:
+        if filesystem.isfile(root):
+            parent, _, name = root.rpartition("/")
+            return Tree(parent, (name,), filesystem)
+        if not filesystem.isdir(root):
+            raise StorageError(f"There is nothing at {url}; give the folder or file of a collection.")
+        found = filesystem.find(root)
+    except PermissionError as error:
+        raise StorageError(f"{url} may not be read: {error.strerror or error}.") from error
+    relative = (path[len(root) + 1 :] for path in found)
+    return Tree(root, tuple(sorted(path for path in relative if not _hidden(path))), filesystem)
+
+
+def _hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
+
+
+def tree_digest(tree: Tree, known: KnownFiles) -> str:
+    """SHA-256 over all names and contents; where the file system is local, unchanged files are not read again."""
+    digests = {path: _digest(tree, path, known) for path in tree.paths}
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
+
+
+def _digest(tree: Tree, path: str, known: KnownFiles) -> str:
+    try:
+        if isinstance(tree.filesystem, LocalFileSystem):
+            return known.digest(Path(tree.root, path))
+        with tree.open(path) as stream:
+            return hashlib.sha256(stream.read()).hexdigest()
+    except OSError as error:
+        return f"unreadable: {error.strerror}"

@@ -1,0 +1,15 @@
+"""What the environment says: where the workspace is and which Dask cluster to use."""
+
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+
+class Settings(BaseSettings):
+    """SCENEKIN_HOME: the workspace folder; SCENEKIN_DASK_ADDRESS: a scheduler to use instead of a local cluster."""
+
+    model_config = SettingsConfigDict(env_prefix="SCENEKIN_", extra="ignore")
+
+    home: Path = Field(default=Path(".scenekin"))
+    dask_address: str | None = None

@@ -1,0 +1,111 @@
+"""The workspace: one folder that holds everything the program writes, and the lock that guards it."""
+
+import fcntl
+import json
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from storage.errors import StorageError
+from storage.settings import Settings
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """Where everything lies below the root; nothing else spells these paths."""
+
+    root: Path
+
+    @property
+    def artifacts(self) -> Path:
+        """Results of stages, by stage and key."""
+        return self.root / "artifacts"
+
+    @property
+    def work(self) -> Path:
+        """Unfinished work, by stage and key: checkpoints."""
+        return self.root / "work"
+
+    @property
+    def models(self) -> Path:
+        """Registered and candidate models, by digest."""
+        return self.root / "models"
+
+    @property
+    def index(self) -> Path:
+        """Indexes, by name."""
+        return self.root / "index"
+
+    @property
+    def reports(self) -> Path:
+        """Reports for people."""
+        return self.root / "reports"
+
+    @property
+    def prefect_results(self) -> Path:
+        """Prefect's small records of cached tasks."""
+        return self.root / "prefect"
+
+    @property
+    def mlflow_uri(self) -> str:
+        """The tracking store and registry."""
+        return f"sqlite:///{self.root / 'mlflow.db'}"
+
+    @property
+    def mlflow_artifacts(self) -> Path:
+        """MLflow's files: logged models and reports."""
+        return self.root / "mlflow"
+
+    @property
+    def known_files(self) -> Path:
+        """What is remembered about files that were read before."""
+        return self.root / "known-files.db"
+
+
+def open_workspace(root: Path | str | None = None) -> Workspace:
+    """The workspace at `root`, else at SCENEKIN_HOME, else `.scenekin/`; made if absent. Raises StorageError."""
+    folder = Path(root if root is not None else Settings().home).expanduser().absolute()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".writable-{os.getpid()}"
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise StorageError(
+            f"The workspace {folder} cannot be written ({error.strerror or error}); give another with --workspace."
+        ) from error
+    return Workspace(folder)
+
+
+@contextmanager
+def locked(workspace: Workspace, holder: str) -> Iterator[None]:
+    """Hold the workspace alone while writing. The kernel frees it with the process, however that ends.
+
+    Raises StorageError naming who holds it since when.
+    """
+    with (workspace.root / "lock").open("a+") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise StorageError(_held(workspace, stream.fileno())) from None
+        stream.truncate(0)
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        stream.write(json.dumps({"holder": holder, "pid": os.getpid(), "host": socket.gethostname(), "since": now}))
+        stream.flush()
+        try:
+            yield
+        finally:
+            stream.truncate(0)
+
+
+def _held(workspace: Workspace, descriptor: int) -> str:
+    try:
+        lock = json.loads(os.pread(descriptor, 4096, 0))
+        holder = f"{lock['holder']} (process {lock['pid']} on {lock['host']}, since {lock['since']})"
+    except ValueError:
+        holder = "another process"
+    return f"The workspace {workspace.root} is in use by {holder}; wait for it to end or give another with --workspace."

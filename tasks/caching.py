@@ -1,0 +1,150 @@
+"""Stages as cached Prefect tasks: what a stage's key is made of, and the one helper that runs one.
+
+A key covers the inputs' digests, the configuration, the syntax trees of the first-party code that the stage runs, and the
+versions of the libraries that shape its answer. Device, workers, batch sizes and paths are `Runtime` and in no key.
+"""
+
+import hashlib
+import json
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+from typing import Concatenate, Generic, ParamSpec
+
+from prefect import Task, task
+from prefect.cache_policies import CacheKeyFnPolicy
+from pydantic import BaseModel, ConfigDict, Field
+
+from storage.artifacts import Artifact, find_artifact, folder_of, write_artifact
+from storage.workspace import Workspace
+from tasks.source import source_digest
+
+P = ParamSpec("P")
+
+BY_KEY = CacheKeyFnPolicy(cache_key_fn=lambda _context, parameters: f"{parameters['stage']}-{parameters['key']}")
+
+
+class Runtime(BaseModel):
+    """What may change how fast a stage runs, never what it answers."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    device: str = "auto"
+    workers: int = Field(default=2, ge=1)
+    batch_size: int = Field(default=32, ge=1)
+    block_size: int = Field(default=512, ge=1)
+    dask: bool = True
+
+
+@dataclass(frozen=True)
+class StageRun:
+    """What a stage's function works with: the folder to write its result into, the workspace, the runtime."""
+
+    folder: Path
+    workspace: Workspace
+    runtime: Runtime
+    key: str
+    stage: str
+
+    def open(self, artifact: Artifact) -> Path:
+        """The folder of an input."""
+        return folder_of(self.workspace, artifact)
+
+    @property
+    def work(self) -> Path:
+        """A folder that outlives a failed run of the same key, for checkpoints."""
+        folder = self.workspace.work / self.stage / self.key
+        folder.mkdir(parents=True, exist_ok=True)
+        return folder
+
+
+@dataclass(frozen=True)
+class Stage(Generic[P]):
+    """A stage's function with all that its key has to cover."""
+
+    name: str
+    function: Callable[Concatenate[StageRun, P], None]
+    libraries: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        """The name of its Prefect task."""
+        return self.function.__name__
+
+    def key(self, *inputs: object) -> str:
+        """SHA-256 over stage, inputs, code and library versions, shortened to 32 hexadecimal digits."""
+        parts = {
+            "stage": f"{self.name}.{self.label}",
+            "inputs": [_canonical(value) for value in inputs],
+            "source": source_digest(self.function),
+            "libraries": {library: version(library) for library in self.libraries},
+        }
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _canonical(value: object) -> object:
+    if isinstance(value, Artifact):
+        return value.digest
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json")
+    if isinstance(value, tuple | list):
+        return [_canonical(item) for item in value]
+    if isinstance(value, str | int | float | bool | None):
+        return value
+    raise TypeError(f"a {type(value).__name__} has no stable key")
+
+
+def stage(
+    name: str, *, libraries: tuple[str, ...] = ()
+) -> Callable[[Callable[Concatenate[StageRun, P], None]], Stage[P]]:
+    """Make a function that writes its result into `run.folder` a cached stage."""
+    return lambda function: Stage(name, function, libraries)
+
+
+class StageReport(BaseModel):
+    """What running a stage took."""
+
+    model_config = ConfigDict(frozen=True)
+
+    name: str
+    cached: bool
+    seconds: float
+
+
+@dataclass
+class Runner:
+    """Runs stages in one workspace and keeps account of them."""
+
+    workspace: Workspace
+    runtime: Runtime
+    reports: list[StageReport] = field(default_factory=list)
+
+    def __call__(self, stage: Stage[P], *args: P.args, **kwargs: P.kwargs) -> Artifact:
+        """The stage's artifact: cached where the key is known and its files are whole, else computed."""
+        started = time.monotonic()
+        key = stage.key(*args, *sorted(kwargs.items()))
+        whole = find_artifact(self.workspace, stage.name, key) is not None
+        cached_task = _prefect_task(stage).with_options(
+            result_storage=self.workspace.prefect_results, refresh_cache=not whole
+        )
+
+        def fill(folder: Path) -> None:
+            stage.function(StageRun(folder, self.workspace, self.runtime, key, stage.name), *args, **kwargs)
+
+        artifact = cached_task(stage.name, key, self.workspace, fill)
+        seconds = round(time.monotonic() - started, 3)
+        self.reports.append(StageReport(name=stage.label, cached=whole, seconds=seconds))
+        return artifact
+
+
+def _prefect_task(stage: Stage[P]) -> Task[[str, str, Workspace, Callable[[Path], None]], Artifact]:
+    return task(
+        _run_stage, name=stage.label, cache_policy=BY_KEY, persist_result=True, result_serializer="json",
+        task_run_name=f"{stage.label}-{{key}}",
+    )
+
+
+def _run_stage(stage: str, key: str, workspace: Workspace, fill: Callable[[Path], None]) -> Artifact:
+    return find_artifact(workspace, stage, key) or write_artifact(workspace, stage, key, fill)

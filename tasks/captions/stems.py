@@ -1,0 +1,42 @@
+"""Captions to stems (METHOD.md 2)."""
+
+import html
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable
+from functools import cache
+
+from nltk.stem.snowball import SnowballStemmer
+
+LANGUAGES: tuple[str, ...] = tuple(name for name in SnowballStemmer.languages if name != "porter")
+_WORD = re.compile(r"[^\W_]+")
+
+
+def tokenise(text: str) -> list[str]:
+    """The words of a text: NFKC, casefolded, maximal runs of Unicode letters and digits; HTML entities unescaped."""
+    return _WORD.findall(unicodedata.normalize("NFKC", html.unescape(text)).casefold())
+
+
+@cache
+def stem(word: str, language: str) -> str:
+    """The word's Snowball stem; the word itself where nothing would be left."""
+    return _stemmer(language).stem(word) or word
+
+
+@cache
+def _stemmer(language: str) -> SnowballStemmer:
+    return SnowballStemmer(language)
+
+
+def count_words(captions: Iterable[str]) -> Counter[str]:
+    """All captions of an image as one bag of words with counts."""
+    return Counter(word for caption in captions for word in tokenise(caption))
+
+
+def count_stems(words: Counter[str], language: str) -> Counter[str]:
+    """A bag of words as a bag of stems."""
+    stems: Counter[str] = Counter()
+    for word, count in words.items():
+        stems[stem(word, language)] += count
+    return stems

@@ -1,0 +1,18 @@
+"""What an image file is by its name; whether it really is one, its bytes say later."""
+
+import re
+
+EXTENSION = re.compile(
+    r"\.(avif|bmp|gif|hei[cf]|jfif|jpe|jpe?g|mpo|p[bgnp]m|png|tiff?|webp)$",
+    re.IGNORECASE,
+)
+
+
+def is_hidden(path: str) -> bool:
+    """Whether the file or a folder above it is one that systems keep for themselves (`._a.jpg`)."""
+    return any(part.startswith(".") or part == "__MACOSX" for part in path.split("/"))
+
+
+def is_image(path: str) -> bool:
+    """Whether the name is that of an image that people put there."""
+    return EXTENSION.search(path) is not None and not is_hidden(path)

@@ -1,0 +1,73 @@
+"""Bytes to text and text to captions: nothing is guessed silently and nothing is changed but what is told."""
+
+import codecs
+from collections.abc import Iterator
+
+from tasks.collection.records import Problem
+
+
+def decode_text(data: bytes, name: str, problems: list[Problem]) -> str:
+    """The text of a UTF-8 file, with or without BOM; other lines are read as Windows-1252 and told."""
+    data = data.removeprefix(codecs.BOM_UTF8)
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        lines = [_decode_line(line) for line in data.split(b"\n")]
+        count = sum(fell_back for _, fell_back in lines)
+        detail = f"lines that are not UTF-8, read as Windows-1252: {count}"
+        problems.append(Problem("encoding-fallback", name, detail, data.count(b"\n", 0, error.start) + 1))
+        return "\n".join(line for line, _ in lines)
+
+
+def _decode_line(line: bytes) -> tuple[str, bool]:
+    try:
+        return line.decode(), False
+    except UnicodeDecodeError:
+        return line.decode("cp1252", errors="replace"), True
+
+
+def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
+    """The lines that are not blank, numbered from 1; only LF and CRLF end a line, never U+2028."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.strip():
+            yield number, line.removesuffix("\r")
+
+
+def clean_captions(value: object, item: str, line: int | None, problems: list[Problem]) -> list[str]:
+    """The usable captions of one text or list of texts, as given except for the white space around them.
+
+    None is no caption. What is empty or not text is left out and told; lone surrogates are replaced and told.
+    """
+    captions = []
+    for caption in value if isinstance(value, list) else [value]:
+        if caption is None:
+            continue
+        if not isinstance(caption, str):
+            detail = f"a caption is of type {type(caption).__name__}, not text; it is not used"
+            problems.append(Problem("bad-row", item, detail, line))
+        elif not caption.strip():
+            problems.append(Problem("empty-caption", item, "an empty caption is not used", line))
+        else:
+            captions.append(_without_surrogates(caption.strip(), item, line, problems))
+    return captions
+
+
+def _without_surrogates(text: str, item: str, line: int | None, problems: list[Problem]) -> str:
+    if is_unicode(text):
+        return text
+    problems.append(Problem("lone-surrogate", item, "a lone surrogate was replaced by U+FFFD", line))
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def is_unicode(text: str) -> bool:
+    """Whether the text can be written as UTF-8; file names of other bytes and broken escapes cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def printable(text: str) -> str:
+    """The text with whatever is not Unicode written as an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()

@@ -1,0 +1,81 @@
+"""The report of an evaluation: one HTML file that opens offline, and as JSON without its pictures."""
+
+import base64
+import json
+from typing import Any, Literal
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.evaluation.methods import Kind, method_kind
+from tasks.evaluation.sheets import Example
+from tasks.evaluation.summary import MethodSummary, best_of
+
+
+class Report(BaseModel):
+    """What was evaluated, how, and what came out; `figures` are pictures by name, no part of the JSON."""
+
+    model_config = ConfigDict(frozen=True)
+
+    title: str
+    collection: str
+    split: str
+    model: str
+    queries: int
+    images: int  # that each query ranks
+    left_out: int  # queries without any relevant image
+    copies: int  # queries with a byte copy among the ranked
+    methods: dict[str, MethodSummary]
+    notes: tuple[str, ...] = ()
+    seconds: dict[str, float] = {}
+    problem_counts: dict[str, int] = {}
+    versions: dict[str, str] = {}
+    config: dict[str, Any] = {}
+    examples: tuple[Example, ...] = ()
+    figures: dict[Literal["ndcg", "pcc", "scatter"], bytes] = Field(default={}, exclude=True, repr=False)
+
+
+def render_report(report: Report) -> str:
+    """One HTML file with its pictures inside; everything that comes from data is escaped, METHOD.md 6."""
+    environment = Environment(
+        loader=PackageLoader("tasks.evaluation", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["data_uri"] = _data_uri
+    environment.filters["figure"] = _figure
+    return environment.get_template("report.html.j2").render(
+        report=report,
+        groups=_groups(report),
+        winner=best_of(report.methods, "trained"),
+        best={
+            auc: best_of(report.methods, "untrained", "trained", auc=auc) for auc in ("ndcg_auc", "pcc_auc")
+        },
+        config=json.dumps(report.model_dump(mode="json")["config"], indent=2, ensure_ascii=False),
+    )
+
+
+def _groups(report: Report) -> list[tuple[str, list[str]]]:
+    """Methods by kind, trained first, in the table's order."""
+    titles: dict[Kind, str] = {
+        "trained": "trained",
+        "untrained": "untrained baselines",
+        "reference": "ends of the scale",
+    }
+    groups = [
+        (title, [name for name in report.methods if method_kind(name) == kind])
+        for kind, title in titles.items()
+    ]
+    return [(title, names) for title, names in groups if names]
+
+
+def _data_uri(picture: bytes) -> str:
+    kind = "png" if picture.startswith(b"\x89PNG") else "jpeg"
+    return f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"
+
+
+def _figure(value: float | None, decimals: int = 1) -> str:
+    """A figure as people read it: a true minus sign, a dash where undefined."""
+    return "–" if value is None else f"{value:z.{decimals}f}".replace("-", "−")

@@ -1,0 +1,60 @@
+"""Descriptors of many images with different numbers of regions, in one flat matrix."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import torch
+from torch import Tensor
+
+
+@dataclass(frozen=True)
+class Descriptors:
+    """The regions of image n are rows start_N[n] to start_N[n] + count_N[n] of value_SC."""
+
+    value_SC: Tensor
+    start_N: np.ndarray
+    count_N: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.start_N)
+
+    def take(self, rows: Sequence[int] | np.ndarray) -> tuple[Tensor, Tensor, int]:
+        """(descriptor_SC, owner_S, B) of some images, float32, as the projection takes them."""
+        start_B, count_B = self.start_N[rows], self.count_N[rows]
+        owner_S = np.repeat(np.arange(len(start_B)), count_B)
+        within_S = np.arange(len(owner_S)) - np.repeat(np.cumsum(count_B) - count_B, count_B)
+        device = self.value_SC.device
+        picked_SC = self.value_SC[torch.from_numpy(start_B[owner_S] + within_S).to(device)]
+        return picked_SC.float(), torch.from_numpy(owner_S).to(device), len(start_B)
+
+    def single(self) -> Tensor:
+        """descriptor_NC, float32, of images with one descriptor each (average or GeM pooling)."""
+        return self.value_SC[torch.from_numpy(self.start_N)].float()
+
+    def summed(self) -> Tensor:
+        """descriptor_NC, float32: the sum over each image's regions."""
+        value_SC, owner_S, images = self.take(np.arange(len(self)))
+        return value_SC.new_zeros(images, value_SC.shape[1]).index_add(0, owner_S, value_SC)
+
+    def to(self, device: torch.device) -> "Descriptors":
+        """The same on another device."""
+        return Descriptors(self.value_SC.to(device), self.start_N, self.count_N)
+
+
+def descriptor_column(descriptor_BRC: Tensor) -> pa.ListArray:
+    """One row an image, float16: its R descriptors of C channels one after another."""
+    images, regions, channels = descriptor_BRC.shape
+    values = descriptor_BRC.cpu().to(torch.float16).reshape(-1).numpy()
+    offsets = pa.array(np.arange(images + 1, dtype=np.int64) * regions * channels)
+    return pa.LargeListArray.from_arrays(offsets, pa.array(values))
+
+
+def descriptors_from(column: pa.ChunkedArray, rows: Sequence[int], channels: int) -> Descriptors:
+    """The inverse of `descriptor_column` for the images in these rows of the column."""
+    array = column.combine_chunks()
+    count = array.value_lengths().to_numpy() // channels
+    start = np.cumsum(count) - count
+    value_SC = torch.from_numpy(array.flatten().to_numpy().reshape(-1, channels).copy())
+    return Descriptors(value_SC, start[list(rows)], count[list(rows)])

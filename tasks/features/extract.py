@@ -1,0 +1,33 @@
+"""Frozen backbone to descriptors, a batch at a time."""
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch import Tensor, nn
+
+from tasks.images.loader import Refusal, load_batches
+from tasks.images.preprocess import Preprocessing, normalise
+from tasks.model.config import PoolingConfig
+from tasks.model.pooling import describe
+
+
+def extract(
+    backbone: nn.Module,
+    poolings: Sequence[PoolingConfig],
+    paths: Sequence[str],
+    read: Callable[[str], bytes],
+    preprocessing: Preprocessing,
+    *,
+    device: torch.device,
+    batch_size: int,
+    workers: int,
+) -> Iterator[tuple[tuple[int, ...], list[Tensor]] | Refusal]:
+    """(rows, descriptor_BRC of each pooling) for batches of the paths, or a Refusal by row; every path comes once."""
+    backbone = backbone.to(device, memory_format=torch.channels_last)
+    for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
+        if isinstance(batch, Refusal):
+            yield batch
+            continue
+        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            feature_map_BCHW = backbone(normalise(batch.pixels_BHWC.to(device), preprocessing))
+            yield batch.rows, [describe(feature_map_BCHW, pooling) for pooling in poolings]

@@ -1,0 +1,42 @@
+"""What a visual embedding is made of; stored with every model."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.images.preprocess import Preprocessing
+
+BackboneName = Literal["efficientnet_lite0", "resnet18", "resnet50", "resnet101"]
+
+
+class BackboneConfig(BaseModel):
+    """Which convolutional network, at which input size (largest side in pixels), and a weights file if not its own."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: BackboneName = "efficientnet_lite0"
+    size: int = Field(default=224, ge=32)
+    weights: str | None = None
+
+
+class PoolingConfig(BaseModel):
+    """How a feature map becomes descriptors: regions (R-MAC grid, max or mean), or one by GeM or average (METHOD.md 3)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    kind: Literal["rmac_max", "rmac_mean", "gem", "gap"] = "gap"
+    scales: int = Field(default=2, ge=1, le=4)
+    gem_power: float = Field(default=3.0, gt=0)
+
+
+class ModelConfig(BaseModel):
+    """The whole recipe from pixels to embedding; `dimension` is D, `method` the trained method's name."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    method: str
+    backbone: BackboneConfig
+    preprocessing: Preprocessing
+    pooling: PoolingConfig
+    channels: int
+    dimension: int

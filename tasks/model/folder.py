@@ -1,0 +1,40 @@
+"""A model at rest: a folder of config.json, model.safetensors and vocabulary.parquet."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import torch
+from safetensors.torch import load_file, save_file
+
+from tasks.captions.vocabulary import Vocabulary, vocabulary_table
+from tasks.errors import InputError
+from tasks.model.backbones import create_backbone
+from tasks.model.config import ModelConfig
+from tasks.model.head import Projection
+from tasks.model.scene_model import SceneModel
+
+CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.parquet"
+
+
+def save(model: SceneModel, vocabulary: Vocabulary, folder: Path) -> None:
+    """Write the model's files into an existing folder."""
+    (folder / CONFIG).write_text(model.config.model_dump_json(indent=1))
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    save_file(tensors, folder / WEIGHTS)
+    pq.write_table(vocabulary_table(vocabulary), folder / VOCABULARY)
+
+
+def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
+    """The model of a folder, in evaluation mode. Raises InputError where a file is missing or damaged."""
+    try:
+        config = ModelConfig.model_validate_json((folder / CONFIG).read_text())
+        tensors = load_file(folder / WEIGHTS)
+        backbone = create_backbone(config.backbone, pretrained=False)
+        head = Projection(torch.zeros(config.channels), torch.zeros(config.channels, config.dimension))
+        model = SceneModel(config, backbone, head)
+        model.load_state_dict(tensors)
+    except Exception as error:
+        raise InputError(f"The model in {folder} cannot be loaded ({type(error).__name__}); train it again.") from error
+    return model.eval().to(device)
+
+

@@ -1,0 +1,66 @@
+"""Feature map to descriptors: the R-MAC grid of regions, GeM, average (METHOD.md 3)."""
+
+from fractions import Fraction
+from functools import cache
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from tasks.model.config import PoolingConfig
+
+OVERLAP = Fraction(2, 5)
+
+
+@cache
+def region_grid(height: int, width: int, scales: int) -> tuple[tuple[int, int, int], ...]:
+    """(top, left, side) of the square regions of Tolias et al. (2016) on a map of that many cells (METHOD.md 3)."""
+    shorter, longer = sorted((height, width))
+    extra = 0
+    if longer > shorter:
+
+        def distance(steps: int) -> Fraction:
+            return abs(1 - Fraction(longer - shorter, (steps - 1) * shorter) - OVERLAP)
+
+        extra = min(range(2, 8), key=distance) - 1
+    extra_height, extra_width = (extra if height > width else 0), (extra if width > height else 0)
+    regions = []
+    for scale in range(1, scales + 1):
+        side = max(1, 2 * shorter // (scale + 1))
+        tops = _starts(height - side, scale + extra_height)
+        lefts = _starts(width - side, scale + extra_width)
+        regions += [(top, left, side) for top in tops for left in lefts]
+    return tuple(regions)
+
+
+def _starts(room: int, count: int) -> list[int]:
+    return [0] if count == 1 else [step * room // (count - 1) for step in range(count)]
+
+
+def describe(feature_map_BCHW: Tensor, config: PoolingConfig) -> Tensor:
+    """descriptor_BRC, unit length: one a region for R-MAC, a single one (R = 1) for GeM and average pooling."""
+    match config.kind:
+        case "gap":
+            pooled_BRC = feature_map_BCHW.mean((2, 3)).unsqueeze(1)
+        case "gem":
+            powered_BCHW = feature_map_BCHW.clamp(min=1e-6) ** config.gem_power
+            pooled_BRC = (powered_BCHW.mean((2, 3)) ** (1 / config.gem_power)).unsqueeze(1)
+        case "rmac_max":
+            pooled_BRC = torch.stack([part.amax((2, 3)) for part in _parts(feature_map_BCHW, config.scales)], 1)
+        case "rmac_mean":
+            pooled_BRC = torch.stack([part.mean((2, 3)) for part in _parts(feature_map_BCHW, config.scales)], 1)
+    return F.normalize(pooled_BRC.float(), dim=-1)
+
+
+def _parts(feature_map_BCHW: Tensor, scales: int) -> list[Tensor]:
+    height, width = feature_map_BCHW.shape[-2:]
+    return [
+        feature_map_BCHW[:, :, top : top + side, left : left + side]
+        for top, left, side in region_grid(height, width, scales)
+    ]
+
+
+def rmac(feature_map_BCHW: Tensor, scales: int = 2) -> Tensor:
+    """pooled_BC, unit length: max over each region, L2, sum, L2 — R-MAC without its whitening (METHOD.md 3)."""
+    descriptor_BRC = describe(feature_map_BCHW, PoolingConfig(kind="rmac_max", scales=scales))
+    return F.normalize(descriptor_BRC.sum(1), dim=-1)

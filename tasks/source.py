@@ -1,0 +1,112 @@
+"""The code that a function runs, as a digest: its own syntax tree and those of the first-party modules it reaches."""
+
+import ast
+import hashlib
+import importlib.util
+import inspect
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FIRST_PARTY = ("tasks", "storage")
+# How stages are run and where results lie: bookkeeping that no answer depends on.
+BOOKKEEPING = frozenset({"tasks.caching", "tasks.source", "tasks.progress", "storage.artifacts", "storage.workspace"})
+
+
+def source_digest(function: Callable[..., Any]) -> str:
+    """SHA-256 over the function's code and its closure; comments, formatting and docstrings do not count."""
+    module = inspect.getmodule(function)
+    assert module is not None
+    own, imports = _reached_within(_tree(module.__name__), function.__name__)
+    parts = {f"{module.__name__}:{index}": node for index, node in enumerate(own)}
+    parts |= {name: _dump(_tree(name)) for name in closure(imports)}
+    return hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()
+
+
+def closure_of(function: Callable[..., Any]) -> set[str]:
+    """The first-party modules whose code counts for the function, beside its own module."""
+    module = inspect.getmodule(function)
+    assert module is not None
+    return closure(_reached_within(_tree(module.__name__), function.__name__)[1])
+
+
+def closure(modules: set[str]) -> set[str]:
+    """These modules and all first-party modules that they import, directly or not."""
+    reached: set[str] = set()
+    waiting = set(modules) - BOOKKEEPING
+    while waiting:
+        name = waiting.pop()
+        reached.add(name)
+        waiting |= set(_imports(_tree(name))) - reached - BOOKKEEPING
+    return reached
+
+
+def _reached_within(tree: ast.Module, name: str) -> tuple[list[str], set[str]]:
+    """The definitions of one module that `name` needs, dumped, and the first-party modules that those import."""
+    definitions: dict[str, ast.stmt] = {}
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            definitions[node.name] = node
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            definitions |= {target.id: node for target in targets if isinstance(target, ast.Name)}
+    bound = {alias.asname or alias.name: node for node in tree.body
+             if isinstance(node, ast.ImportFrom) for alias in node.names}
+    seen: set[str] = set()
+    waiting = {name}
+    while waiting:
+        current = waiting.pop()
+        seen.add(current)
+        if current in definitions:
+            waiting |= {node.id for node in ast.walk(definitions[current]) if isinstance(node, ast.Name)} - seen
+    imports = {module for used in seen & bound.keys() for module in _modules_of(bound[used], only=used)}
+    nested = {module for used in seen & definitions.keys() for module in _imports(definitions[used])}
+    return [_dump(definitions[used]) for used in sorted(seen & definitions.keys())], imports | nested
+
+
+def _imports(tree: ast.AST) -> Iterator[str]:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            yield from _modules_of(node)
+        elif isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if _is_first_party(alias.name))
+
+
+def _modules_of(node: ast.ImportFrom, only: str | None = None) -> Iterator[str]:
+    """The modules that `from a import b` runs: a, and a.b where b is a module."""
+    if node.module is None or not _is_first_party(node.module):
+        return
+    yield node.module
+    for alias in node.names:
+        if only in (None, alias.asname or alias.name) and _spec_file(f"{node.module}.{alias.name}") is not None:
+            yield f"{node.module}.{alias.name}"
+
+
+def _is_first_party(module: str) -> bool:
+    return module.split(".")[0] in FIRST_PARTY
+
+
+@cache
+def _spec_file(module: str) -> Path | None:
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+
+
+def _tree(module: str) -> ast.Module:
+    file = _spec_file(module)
+    return ast.parse(file.read_text(encoding="utf-8") if file is not None else "")
+
+
+def _dump(tree: ast.AST) -> str:
+    """The tree without docstrings, which no answer depends on."""
+    for node in ast.walk(tree):
+        body = getattr(node, "body", None)
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and body:
+            first = body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+                node.body = body[1:]
+    return ast.dump(tree)

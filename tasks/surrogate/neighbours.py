@@ -1,0 +1,97 @@
+"""Exact nearest neighbours by caption similarity: s(a, b) = t_a · t_b (METHOD.md 2), by blocks of rows."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import csr_array, csr_matrix
+from sparse_dot_topn import sp_matmul_topn
+
+if TYPE_CHECKING:
+    from distributed import Client
+
+Block = tuple[csr_matrix, np.ndarray]
+Neighbours = tuple[np.ndarray, np.ndarray]
+
+BLOCK_ROWS = 512
+SLACK = 8  # how many more than k a block's product keeps, so that few rows have to be looked at again
+
+
+def neighbour_count(images: int) -> int:
+    """k = min(32, max(1, ⌊(n − 1)/4⌋)) for n captioned train images (METHOD.md 2)."""
+    return min(32, max(1, (images - 1) // 4))
+
+
+def nearest_neighbours(
+    tfidf_csr: csr_array,
+    k: int,
+    *,
+    copies: np.ndarray | None = None,
+    client: "Client | None" = None,
+    block_rows: int = BLOCK_ROWS,
+    on_step: Callable[[int], None] = lambda _: None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """(index_NK, similarity_NK): the k rows with the largest s > 0 for each row, best first, equal s by row order.
+
+    A row is never its own neighbour, nor are rows with the same number in `copies` (byte copies of its image). Where
+    there are fewer than k, −1 and 0 stand. The answer is the same for any block size and with or without a client;
+    N × N is never held, only the best few of each row.
+    """
+    groups_N = np.arange(tfidf_csr.shape[0]) if copies is None else np.asarray(copies)
+    tfidf_NV = csr_matrix(tfidf_csr)
+    transposed_VN = csr_matrix(tfidf_NV.T)
+    starts = range(0, tfidf_NV.shape[0], block_rows)
+    blocks = ((tfidf_NV[start : start + block_rows], groups_N[start : start + block_rows]) for start in starts)
+    index_NK = np.full((tfidf_csr.shape[0], k), -1, np.int64)
+    similarity_NK = np.zeros((tfidf_csr.shape[0], k))
+    spread = _here if client is None else partial(_spread, client)
+    results = spread(blocks, transposed_VN, groups_N, k)
+    for start, (index_BK, similarity_BK) in zip(starts, results, strict=True):
+        index_NK[start : start + len(index_BK)] = index_BK
+        similarity_NK[start : start + len(index_BK)] = similarity_BK
+        on_step(len(index_BK))
+    return index_NK, similarity_NK
+
+
+def neighbours_of_block(
+    block_BV: csr_matrix, groups_B: np.ndarray, transposed_VN: csr_matrix, groups_N: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """(index_BK, similarity_BK) of one block of rows; see `nearest_neighbours`."""
+    index_BK = np.full((block_BV.shape[0], k), -1, np.int64)
+    similarity_BK = np.zeros((block_BV.shape[0], k))
+    top = k + SLACK
+    similarity_BN = sp_matmul_topn(block_BV, transposed_VN, top_n=top, threshold=0.0)
+    for row, group in enumerate(groups_B):
+        columns, values = _allowed(similarity_BN, row, groups_N, group)
+        cut_short = np.diff(similarity_BN.indptr[row : row + 2]) == top
+        if cut_short and (len(values) < k or np.partition(values, -k)[-k] == values.min()):
+            # Copies or equal values reach past the cut, so which of them come first is not decided by it.
+            columns, values = _allowed(block_BV[[row]] @ transposed_VN, 0, groups_N, group)
+        best = np.lexsort((columns, -values))[:k]
+        index_BK[row, : len(best)] = columns[best]
+        similarity_BK[row, : len(best)] = values[best]
+    return index_BK, similarity_BK
+
+
+def _allowed(similarity: csr_matrix, row: int, groups_N: np.ndarray, group: int) -> tuple[np.ndarray, np.ndarray]:
+    part = slice(similarity.indptr[row], similarity.indptr[row + 1])
+    columns, values = similarity.indices[part], similarity.data[part]
+    allowed = (groups_N[columns] != group) & (values > 0)
+    return columns[allowed], values[allowed]
+
+
+def _here(blocks: Iterable[Block], transposed_VN: csr_matrix, groups_N: np.ndarray, k: int) -> Iterator[Neighbours]:
+    for block_BV, groups_B in blocks:
+        yield neighbours_of_block(block_BV, groups_B, transposed_VN, groups_N, k)
+
+
+def _spread(
+    client: "Client", blocks: Iterable[Block], transposed_VN: csr_matrix, groups_N: np.ndarray, k: int
+) -> Iterator[Neighbours]:
+    """The matrix goes to every worker once, blocks to whichever is free; results come in the order of the blocks."""
+    everywhere = client.scatter([transposed_VN, groups_N], broadcast=True)
+    futures = deque(client.submit(neighbours_of_block, *block, *everywhere, k, pure=False) for block in blocks)
+    while futures:
+        yield futures.popleft().result()

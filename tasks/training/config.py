@@ -1,0 +1,39 @@
+"""How heads are trained."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.model.config import PoolingConfig
+
+
+class TripletConfig(BaseModel):
+    """(V,V): triplets mined by caption similarity, loss (1) (METHOD.md 4, 5). Values chosen on Flickr8k's validation split."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    pooling: PoolingConfig = PoolingConfig(kind="rmac_mean")
+    dimension: int = Field(default=512, ge=1)
+    whitening_power: float = Field(default=0.3, ge=0, le=1)
+    backbone: Literal["frozen", "finetuned"] = "frozen"
+    margin: float = Field(default=0.2, gt=0)
+    queries: int = Field(default=500, ge=1)
+    relevant: int = Field(default=9, ge=1)
+    pool: int = Field(default=5000, ge=3)
+    hardest: int = Field(default=3000, ge=1)
+    batch: int = Field(default=64, ge=1)
+    updates: int = Field(default=64, ge=1)
+    refreshes: int = Field(default=60, ge=1)
+    patience: int = Field(default=12, ge=1)
+    learning_rate: float = Field(default=3e-4, gt=0)
+    lower_after: int = Field(default=8000, ge=1)
+    lower_by: float = Field(default=0.1, gt=0, le=1)
+
+
+class RidgeConfig(BaseModel):
+    """Linear ridge from average-pooled features to the truncated SVD of tf-idf (METHOD.md 9); penalty by validation."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    dimension: int = Field(default=512, ge=1)
+    penalties: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)

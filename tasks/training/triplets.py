@@ -1,0 +1,154 @@
+"""The triplet loop (METHOD.md 4, 5): mine, update, validate, keep the best."""
+
+import copy
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from tasks.errors import InputError
+from tasks.model.losses import triplet_loss
+from tasks.training.config import TripletConfig
+from tasks.training.mining import Relevance, Triplets, mine, sample_pool
+
+Embed = Callable[[np.ndarray], Tensor]  # rows of train images → embedding_BD, through which gradients flow
+POOL_CHUNK = 256
+
+
+@dataclass
+class Progress:
+    """How far training has come; all that a checkpoint holds beside the weights and the optimiser."""
+
+    refresh: int = 0
+    updates: int = 0
+    skipped: int = 0
+    best_score: float = -1.0
+    best_refresh: int = 0
+    best: dict[str, Tensor] = field(default_factory=dict)
+
+
+def train_triplets(
+    model: nn.Module,
+    embed: Embed,
+    relevance: Relevance,
+    config: TripletConfig,
+    *,
+    seed: int,
+    validate: Callable[[], float],
+    log: Callable[[dict[str, float], int], None] = lambda _metrics, _step: None,
+    on_step: Callable[[int], None] = lambda _: None,
+    checkpoint: Path | None = None,
+) -> Progress:
+    """Train the parameters of `model` that require gradients; it ends with the weights of the best validation score.
+
+    The same seed gives the same weights on a CPU. A checkpoint is written after every refresh and taken up where one is
+    there. Raises InputError where no refresh yields a triplet, FloatingPointError where the loss is not finite.
+    """
+    random = np.random.default_rng(seed)
+    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    optimiser = torch.optim.Adam(parameters, lr=config.learning_rate)
+    progress = _resume(checkpoint, model, optimiser, random) or Progress(
+        best_score=validate(), best=copy.deepcopy(model.state_dict())
+    )
+    on_step(progress.refresh)
+    while progress.refresh < config.refreshes and progress.refresh - progress.best_refresh < config.patience:
+        started = time.monotonic()
+        pool = sample_pool(relevance, config.queries, config.relevant, config.pool, random)
+        embedding_PD = _embed_pool(embed, pool.row_P)
+        triplets = mine(pool, embedding_PD, relevance, config.hardest, config.margin)
+        loss, images = _update(embed, triplets, optimiser, config, progress, random)
+        progress.refresh += 1
+        progress.skipped += triplets.count == 0
+        metrics = {
+            "active_share": triplets.active_share,
+            "spread": 1 - float(embedding_PD.mean(0).square().sum()),
+            "learning_rate": optimiser.param_groups[0]["lr"],
+            "images_per_second": (len(pool.row_P) + images) / (time.monotonic() - started),
+            "validation_ndcg_auc": validate(),
+        }
+        if triplets.count:
+            metrics["loss"] = loss
+        log(metrics, progress.refresh)
+        if metrics["validation_ndcg_auc"] > progress.best_score:
+            progress.best_score, progress.best_refresh = metrics["validation_ndcg_auc"], progress.refresh
+            progress.best = copy.deepcopy(model.state_dict())
+        _save(checkpoint, progress, model, optimiser, random)
+        on_step(1)
+    if progress.skipped == progress.refresh:
+        raise InputError("No triplet could be mined: every image's captions are equally near to all others'.")
+    model.load_state_dict(progress.best)
+    return progress
+
+
+def _embed_pool(embed: Embed, row_P: np.ndarray) -> Tensor:
+    with torch.no_grad():
+        return torch.cat([embed(rows) for rows in np.array_split(row_P, -(-len(row_P) // POOL_CHUNK))])
+
+
+def _update(
+    embed: Embed,
+    triplets: Triplets,
+    optimiser: torch.optim.Optimizer,
+    config: TripletConfig,
+    progress: Progress,
+    random: np.random.Generator,
+) -> tuple[float, int]:
+    """Some updates on drawn triplets: (mean loss, images embedded). An image of a batch is embedded once."""
+    losses, images = [], 0
+    for triplet_T3 in triplets.batches(config.updates, config.batch, random):
+        _set_learning_rate(optimiser, config, progress.updates)
+        row_U, place_T3 = np.unique(triplet_T3, return_inverse=True)
+        embedding_UD = embed(row_U)
+        query_TD, relevant_TD, nonrelevant_TD = embedding_UD[torch.from_numpy(place_T3.reshape(-1, 3))].unbind(1)
+        loss = triplet_loss(query_TD, relevant_TD, nonrelevant_TD, config.margin).mean()
+        if not torch.isfinite(loss):
+            raise FloatingPointError(f"The loss is {loss.item()} at update {progress.updates + 1}; training stops.")
+        optimiser.zero_grad()
+        loss.backward()
+        optimiser.step()
+        progress.updates += 1
+        losses.append(loss.item())
+        images += len(row_U)
+    return float(np.mean(losses)) if losses else 0.0, images
+
+
+def _set_learning_rate(optimiser: torch.optim.Optimizer, config: TripletConfig, updates: int) -> None:
+    rate = config.learning_rate * (config.lower_by if updates >= config.lower_after else 1)
+    for group in optimiser.param_groups:
+        group["lr"] = rate
+
+
+def _save(
+    path: Path | None,
+    progress: Progress,
+    model: nn.Module,
+    optimiser: torch.optim.Optimizer,
+    random: np.random.Generator,
+) -> None:
+    if path is None:
+        return
+    state = {
+        "progress": vars(progress),
+        "model": model.state_dict(),
+        "optimiser": optimiser.state_dict(),
+        "random": random.bit_generator.state,
+    }
+    torch.save(state, path.with_suffix(".tmp"))
+    path.with_suffix(".tmp").replace(path)
+
+
+def _resume(
+    path: Path | None, model: nn.Module, optimiser: torch.optim.Optimizer, random: np.random.Generator
+) -> Progress | None:
+    if path is None or not path.exists():
+        return None
+    state: dict[str, Any] = torch.load(path, weights_only=True)
+    model.load_state_dict(state["model"])
+    optimiser.load_state_dict(state["optimiser"])
+    random.bit_generator.state = state["random"]
+    return Progress(**state["progress"])

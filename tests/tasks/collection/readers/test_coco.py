@@ -1,0 +1,113 @@
+import json
+from typing import Any
+
+import pytest
+
+from tasks.collection.formats import read_collection
+from tasks.collection.readers.coco import Coco
+from tasks.collection.records import Files, Problem
+from tasks.errors import InputError
+from tests.tasks.collection.making import captions, collect, files_of, kinds, picture, pictures
+
+
+def dataset(names: dict[Any, Any], texts: list[tuple[Any, Any]]) -> str:
+    return json.dumps(
+        {
+            "info": {},
+            "images": [{"id": image_id, "file_name": name} for image_id, name in names.items()],
+            "annotations": [{"image_id": image_id, "caption": text} for image_id, text in texts],
+        }
+    )
+
+
+BASIC = dataset(
+    {139: "a.jpg", 2**60 + 1: "b.jpg"}, [(139, " A dog .\n"), (2**60 + 1, "A cat ."), (139, "Again .")]
+)
+
+
+@pytest.mark.parametrize("folder", ["", "images/", "val2017/"])
+@pytest.mark.parametrize("source", ["captions.json", "annotations/captions_val2017.json", "dataset.json"])
+def test_ids_are_the_datasets_own_and_captions_join_by_them(folder: str, source: str) -> None:
+    files = files_of({source: BASIC, "sources.json": "{}", **pictures(f"{folder}a.jpg", f"{folder}b.jpg")})
+    collection = collect(files)
+    assert collection.format == "coco"
+    assert captions(collection) == {"1152921504606846977": ("A cat .",), "139": ("A dog .", "Again .")}
+    assert {image.path for image in collection.images} == {f"{folder}a.jpg", f"{folder}b.jpg"}
+    assert collection.problems == ()
+    assert {image.split for image in collection.images} <= {"train", "validation", "test"}
+
+
+def test_images_may_lie_under_another_root() -> None:
+    reading = read_collection(files_of({"captions.json": BASIC}), files_of(pictures("x/a.jpg", "x/b.jpg")))
+    assert [item.path for item in reading.items] == ["x/a.jpg", "x/b.jpg"]
+
+
+def test_files_of_two_splits_bring_them_and_an_id_counts_once() -> None:
+    files = files_of(
+        {
+            "annotations/captions_train2017.json": dataset({1: "a.jpg"}, [(1, "A dog .")]),
+            "annotations/captions_val2017.json": dataset(
+                {1: "b.jpg", 2: "b.jpg"}, [(2, "A cat ."), (1, "No .")]
+            ),
+            "annotations/instances_val2017.json": '{"images": [], "annotations": [], "categories": []}',
+            "train2017/a.jpg": picture("red"),
+            "val2017/b.jpg": picture("blue"),
+        }
+    )
+    collection = collect(files)
+    assert {image.image_id: image.split for image in collection.images} == {"1": "train", "2": "validation"}
+    assert captions(collection) == {"1": ("A dog .",), "2": ("A cat .",)}
+    assert kinds(collection) == {"duplicate-id": 1}
+
+
+def test_what_does_not_fit_is_told_and_the_rest_stays() -> None:
+    names = {1: "a.jpg", 2: "gone.jpg", 3: None, 4: "../../etc/passwd"}
+    texts = [(1, "A dog ."), (1, ""), (1, None), (2, "Gone ."), (9, "Whose?"), (9, "Whose?"), (True, "x")]
+    collection = collect(
+        files_of({"captions.json": dataset(names, texts), **pictures("i/a.jpg", "i/other.png")})
+    )
+    assert captions(collection) == {"1": ("A dog .",), "i/other.png": ()}
+    assert kinds(collection) == {
+        "bad-row": 3,
+        "empty-caption": 1,
+        "missing-image": 1,
+        "no-caption": 1,
+        "outside-collection": 1,
+        "unknown-image": 1,
+    }
+    detail = "captions.json lists no image of this id; captions not used: 2"
+    assert Problem("unknown-image", "9", detail) in collection.problems
+    assert collection.listed == len(collection.images) + collection.refused == 4
+
+
+def test_two_entries_of_one_id_shift_no_caption() -> None:
+    text = (
+        '{"images": [{"id": 1, "file_name": "a.jpg"}, {"id": "1", "file_name": "b.jpg"}],'
+        '"annotations": [{"image_id": 1, "caption": "A dog ."}]}'
+    )
+    collection = collect(files_of({"captions.json": text, **pictures("a.jpg", "b.jpg")}))
+    assert [(image.image_id, image.path, image.captions) for image in collection.images] == [
+        ("1", "a.jpg", ("A dog .",))
+    ]
+    assert collection.problems == (
+        Problem("duplicate-id", "1", "this id is listed before; the first stands"),
+    )
+
+
+@pytest.mark.parametrize(
+    "content", [BASIC[:-20], "[]", '{"images": []}', '{"images": {}, "annotations": []}', "[" * 9999]
+)
+def test_what_is_no_captions_file_is_one_sentence(content: str) -> None:
+    files = files_of({"captions.json": content, **pictures("a.jpg")})
+    with pytest.raises(InputError, match=r"^captions\.json .*\.$"):
+        Coco().read(files, files)
+
+
+def test_other_json_is_not_recognised() -> None:
+    def refuse(path: str) -> Any:
+        raise AssertionError(path)
+
+    assert not Coco().recognises(files_of({"sources.json": "{}", "._captions.json": ""}))
+    assert Coco().recognises(Files(["annotations/captions_train2014.json"], refuse))
+    with pytest.raises(InputError, match="no captions JSON"):
+        Coco().read(files_of({}), files_of({}))

@@ -1,0 +1,87 @@
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.collection.assemble import ImageRecord, assemble
+from tasks.collection.config import CollectionConfig
+from tasks.collection.facts import Fact
+from tasks.collection.records import Item, Problem, Reading
+
+CONFIG = CollectionConfig()
+REFUSALS = {"duplicate-id", "outside-collection", "bad-name", "missing-image", "unreadable-image"}
+PATHS = st.sampled_from(["a.jpg", "b.jpg", "c.jpg", "d.jpg", "../e.jpg", "/f.jpg", "\udcf1.jpg"])
+ITEMS = st.builds(
+    Item,
+    image_id=st.sampled_from("1234"),
+    path=PATHS,
+    captions=st.sampled_from([(), ("A dog .",), ("A dog .", "A cat .")]),
+    split=st.sampled_from(["train", "validation", "test", None]),
+)
+FACTS = st.dictionaries(
+    PATHS, st.builds(Fact, st.sampled_from("xyz"), st.just(1), st.just(1), st.sampled_from([None, "bad"]))
+)
+
+
+@given(st.lists(ITEMS), FACTS, st.booleans())
+def test_listed_is_usable_and_refused_in_any_case(
+    items: list[Item], facts: dict[str, Fact], own: bool
+) -> None:
+    collection = assemble(Reading("coco", items, has_splits=own), facts, CONFIG)
+    counts = Counter(problem.kind for problem in collection.problems)
+    assert len(items) == collection.listed == len(collection.images) + collection.refused
+    assert collection.refused == sum(counts[kind] for kind in REFUSALS)
+    ids = [image.image_id for image in collection.images]
+    assert ids == sorted(set(ids))
+    assert counts["no-split"] == sum(image.split is None for image in collection.images)
+    assert own or not counts["no-split"]
+
+
+@given(st.permutations([Item(name, f"{name}.jpg", ("x",)) for name in "abcde"]))
+def test_the_order_of_reading_does_not_matter(items: list[Item]) -> None:
+    facts = {f"{name}.jpg": Fact(name, 1, 1) for name in "abd"}
+    in_order = sorted(items, key=lambda item: item.image_id)
+    assert assemble(Reading("coco", items), facts, CONFIG) == assemble(
+        Reading("coco", in_order), facts, CONFIG
+    )
+
+
+def test_every_refusal_names_its_item_and_reason() -> None:
+    items = [
+        Item("1", "a.jpg", ("A dog .",), "train", 1),
+        Item("1", "b.jpg", ("A cat .",), "train", 2),
+        Item("2", "gone.jpg", ("x", "y"), "train", 3),
+        Item("3", "broken.jpg", (), "test", 4),
+        Item("pe\udcf1a.jpg", "pe\udcf1a.jpg"),
+        Item("/etc/passwd", "/etc/passwd", line=6),
+    ]
+    good = Fact("x", 4, 3)
+    facts = {"a.jpg": good, "b.jpg": good, "broken.jpg": Fact("y", 0, 0, "truncated"), "pe\udcf1a.jpg": good}
+    collection = assemble(Reading("coco", items, has_splits=True), facts, CONFIG)
+    assert collection.images == (ImageRecord("1", "a.jpg", "x", 4, 3, "train", ("A dog .",)),)
+    assert collection.problems == (
+        Problem("bad-name", r"pe\udcf1a.jpg", "the name is not UTF-8; rename the file"),
+        Problem("duplicate-id", "1", "this id is listed before; the first stands; captions not used: 1", 2),
+        Problem("missing-image", "2", "there is no file gone.jpg; captions not used: 2", 3),
+        Problem(
+            "outside-collection", "/etc/passwd", "/etc/passwd is outside the images' folder and not read", 6
+        ),
+        Problem("unreadable-image", "3", "truncated", 4),
+    )
+
+
+def test_a_caption_is_missed_only_where_others_have_one() -> None:
+    facts = {"a.jpg": Fact("x", 1, 1), "b.jpg": Fact("y", 1, 1)}
+    bare = [Item("a", "a.jpg"), Item("b", "b.jpg")]
+    assert assemble(Reading("folder", bare), facts, CONFIG).problems == ()
+    captioned = [Item("a", "a.jpg", ("A dog .",)), Item("b", "b.jpg")]
+    told = assemble(Reading("coco", captioned), facts, CONFIG).problems
+    assert [(problem.kind, problem.item) for problem in told] == [("no-caption", "b")]
+
+
+def test_the_dataset_s_own_splits_are_kept_and_none_is_drawn_beside_them() -> None:
+    facts = {"a.jpg": Fact("x", 1, 1), "b.jpg": Fact("y", 1, 1)}
+    items = [Item("a", "a.jpg", split="test"), Item("b", "b.jpg")]
+    collection = assemble(Reading("flickr8k", items, has_splits=True), facts, CONFIG)
+    assert [image.split for image in collection.images] == ["test", None]
+    assert [(problem.kind, problem.item) for problem in collection.problems] == [("no-split", "b")]

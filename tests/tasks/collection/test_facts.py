@@ -1,0 +1,35 @@
+import hashlib
+
+from tasks.collection.facts import Fact, look_at, look_at_file, paths_to_look_at
+from tasks.collection.records import Item, Reading
+from tests.tasks.collection.making import files_of, picture
+
+
+def test_a_picture() -> None:
+    data = picture(size=(5, 2))
+    assert look_at(data) == Fact(hashlib.sha256(data).hexdigest(), 5, 2)
+
+
+def test_what_is_no_picture_has_a_reason() -> None:
+    whole = picture(size=(90, 90))
+    for data in (b"", b"text", whole[: len(whole) // 2]):
+        fact = look_at(data)
+        assert fact.problem
+        assert (fact.sha256, fact.width, fact.height) == (hashlib.sha256(data).hexdigest(), 0, 0)
+
+
+def test_a_file_that_is_gone_or_closed_to_us() -> None:
+    def closed(path: str) -> bytes:
+        raise PermissionError(13, "Permission denied", path)
+
+    files = files_of({"a.png": picture()})
+    assert look_at_file("a.png", files.read) == look_at(picture())
+    assert look_at_file("b.png", files.read) is None
+    assert look_at_file("a.png", closed) == Fact("", 0, 0, "cannot be read: Permission denied")
+
+
+def test_only_what_lies_below_the_root_is_looked_at() -> None:
+    items = [Item(path, path) for path in ("b.jpg", "/etc/passwd", "../x.jpg", "gone.jpg", "a.jpg")]
+    items.append(Item("again", "b.jpg"))
+    files = files_of({"a.jpg": b"", "b.jpg": b"", "unlisted.jpg": b""})
+    assert paths_to_look_at(Reading("coco", items), files) == ["a.jpg", "b.jpg"]

@@ -1,0 +1,145 @@
+"""The shared data and cases, where they are at hand."""
+
+import os
+import tarfile
+import time
+from pathlib import Path
+
+import pytest
+
+from tasks.collection.assemble import Collection, assemble
+from tasks.collection.check import summary
+from tasks.collection.config import CollectionConfig
+from tasks.collection.facts import Fact, paths_to_look_at
+from tasks.collection.formats import read_collection
+from tasks.collection.records import Problem
+from tests.tasks.collection.making import captions, collect, files_in, files_of, kinds
+
+SHARED = os.environ.get("SCENEKIN_SHARED")
+pytestmark = pytest.mark.skipif(SHARED is None, reason="SCENEKIN_SHARED names no shared data")
+ROOT = Path(SHARED or ".")
+
+
+def case(number: str) -> Collection:
+    (folder,) = (ROOT / "cases").glob(f"{number}-*")
+    return collect(files_in(folder / "input"))
+
+
+def test_flickr8k() -> None:
+    files = files_in(ROOT / "data" / "flickr8k")
+    started = time.monotonic()
+    reading = read_collection(files, files)
+    assert time.monotonic() - started < 2
+    facts = {path: Fact(path, 224, 224) for path in paths_to_look_at(reading, files)}
+    collection = assemble(reading, facts, CollectionConfig())
+    counts = summary(collection)
+    assert (counts["usable"], counts["captions"]) == (8091, 40455)
+    assert counts["splits"] == {"train": 6000, "validation": 1000, "test": 1000}
+    assert counts["problem_counts"] == {"missing-image": 1, "no-split": 91}
+    detail = "there is no file Images/2258277193_586949ec62.jpg.1; captions not used: 5"
+    assert Problem("missing-image", "2258277193_586949ec62.jpg.1", detail, 6731) in collection.problems
+
+
+def test_coco_mini() -> None:
+    counts = summary(collect(files_in(ROOT / "data" / "coco_mini")))
+    assert (counts["format"], counts["usable"], counts["captions"]) == ("coco", 338, 1690)
+    assert counts["problems"] == []
+
+
+def test_captions_for_a_name_that_is_no_file() -> None:
+    collection = case("F02")
+    assert kinds(collection) == {"bad-row": 1, "missing-image": 1, "no-caption": 1}
+    assert sum(bool(image.captions) for image in collection.images) == 6
+    told = {problem.item: problem.detail for problem in collection.problems}
+    assert told["2200000193_580000ec62.jpg.1"].endswith("captions not used: 5")
+    assert "Flicker8k_Dataset/extra_nocaption.jpg" in told
+
+
+def test_windows_1252_table() -> None:
+    collection = case("F04")
+    texts = [caption for image in collection.images for caption in image.captions]
+    assert len(collection.images) == 5
+    assert len(texts) == 15
+    assert "A café with a naïve façade – open at noon ." in texts
+    assert "A man said “stop”, then he ran, fell, and laughed ." in texts
+    assert "First line of a caption\nsecond line of it ." in texts
+    assert kinds(collection) == {"encoding-fallback": 1}
+
+
+def unpacked(number: str, folder: Path) -> Path:
+    """The archive of a case, unpacked as far as this system can hold its names."""
+    (archive,) = (ROOT / "cases").glob(f"{number}-*/input/*.tar")
+    with tarfile.open(archive) as members:
+        members.extractall(folder, filter="fully_trusted")
+    return folder / archive.stem
+
+
+def test_awkward_names(tmp_path: Path) -> None:
+    folder = unpacked("F12", tmp_path)
+    collection = collect(files_in(folder))
+    assert kinds(collection) == {"bad-name": 1}
+    assert len(collection.images) == 26
+    assert all(image.captions and (folder / image.path).is_file() for image in collection.images)
+    assert {"cat.jpg", "cat.png", "a/same.jpg", "b/same.jpg", "-rf.jpg"} <= captions(collection).keys()
+
+
+def test_links(tmp_path: Path) -> None:
+    folder = unpacked("F13", tmp_path)
+    collection = collect(files_in(folder))
+    assert kinds(collection) == {"no-caption": 1}
+    split_of = {image.image_id: image.split for image in collection.images}
+    assert split_of["alias.jpg"] == split_of["real/i0.jpg"]
+
+
+def test_everything_in_a_table_is_text() -> None:
+    by_id = captions(case("F15"))
+    assert len(by_id) == 10
+    assert by_id["0007.jpg"] == ("A number seven in white .",)
+    assert by_id["7.jpg"] == ("Another seven in black .",)
+    assert {"NA", "null", "nan", "inf", "12", "True", "1e5", "-"} <= {text for (text,) in by_id.values()}
+
+
+def test_odd_captions() -> None:
+    collection = case("F16")
+    assert len(collection.images) == 24
+    assert kinds(collection) == {"empty-caption": 2, "lone-surrogate": 1, "no-caption": 3}
+    assert captions(collection)["ent_a.jpg"] == ("Salt &amp; Pepper&#39;s red house &lt;3",)
+
+
+def test_imagefolder() -> None:
+    collection = case("F26")
+    by_id = captions(collection)
+    assert by_id["train/a.jpg"] == ("A ball on the lawn .", "The same ball again .")
+    assert by_id["train/d.jpg"] == ("First caption .", "Second caption .")
+    assert by_id["train/sub/b.jpg"] == ("A box on a road .",)
+    assert by_id["test/t0.jpg"] == ("From the jsonl .",)
+    assert [(problem.kind, problem.item, problem.line) for problem in collection.problems] == [
+        ("bad-row", "train/metadata.jsonl", 6),
+        ("caption-column", "val/metadata.csv", None),
+        ("duplicate-id", "test/t0.jpg", 4),
+        ("no-caption", "test/t1.jpg", None),
+        ("no-caption", "train/lonely.jpg", None),
+        ("outside-collection", "/etc/hostname", 5),
+        ("unused-file", "test/metadata.csv", None),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("variant", "name", "used", "told"),
+    [
+        ("Karan14-11_space_instead_of_tab_head200.txt", "Flickr8k.token.txt", 197, {"bad-row": 3}),
+        ("edwardcruzcruz_appended_foreign_lines_tail520.txt", "Flickr8k.token.txt", 520, {}),
+        ("prakhar-dhakar_handfixed_lines_6727-6737.txt", "Flickr8k.token.txt", 11, {}),
+        ("kaggle_captions.txt_head2000.csv", "captions.txt", 1999, {}),
+    ],
+)
+def test_copies_of_flickr8k_as_people_have_them(
+    variant: str, name: str, used: int, told: dict[str, int]
+) -> None:
+    data = (ROOT / "data" / "imperfect" / "flickr8k_variants" / variant).read_bytes()
+    files = files_of({name: data})
+    reading = read_collection(files, files)
+    facts = {item.path: Fact(item.path, 1, 1) for item in reading.items}
+    collection = assemble(reading, facts, CollectionConfig())
+    assert sum(len(image.captions) for image in collection.images) == used
+    assert kinds(collection) == told

@@ -1,0 +1,62 @@
+from collections import Counter
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.collection.assemble import assemble
+from tasks.collection.config import CollectionConfig
+from tasks.collection.facts import Fact
+from tasks.collection.records import Item, Reading
+from tasks.collection.splits import draw_split
+
+DIGESTS = st.dictionaries(st.text(min_size=1, max_size=3), st.integers(0, 20), max_size=20)
+
+
+def splits(images: dict[str, int], seed: int) -> dict[str, str | None]:
+    """Split by id of images whose bytes are these numbers."""
+    facts = {path: Fact(f"digest {content}", 1, 1) for path, content in images.items()}
+    reading = Reading("folder", [Item(path, path) for path in images])
+    return {
+        image.image_id: image.split
+        for image in assemble(reading, facts, CollectionConfig(split_seed=seed)).images
+    }
+
+
+@given(DIGESTS, DIGESTS, st.integers(0, 3))
+def test_no_image_changes_side_because_others_came(
+    some: dict[str, int], more: dict[str, int], seed: int
+) -> None:
+    before, after = splits(some, seed), splits(more | some, seed)
+    assert before.items() <= after.items()
+
+
+@given(DIGESTS, st.integers(0, 3))
+def test_byte_copies_share_a_side(images: dict[str, int], seed: int) -> None:
+    drawn = splits(images, seed)
+    assert len({(images[path], split) for path, split in drawn.items()}) == len(
+        {images[path] for path in drawn}
+    )
+
+
+def test_shares_are_as_configured_and_the_seed_matters() -> None:
+    config = CollectionConfig(validation_fraction=0.2, test_fraction=0.1)
+    drawn = [draw_split(str(number), config) for number in range(5000)]
+    counts = Counter(drawn)
+    assert abs(counts["test"] - 500) < 80
+    assert abs(counts["validation"] - 1000) < 110
+    other = config.model_copy(update={"split_seed": 1})
+    assert drawn != [draw_split(str(number), other) for number in range(5000)]
+
+
+def test_the_split_is_fixed_for_ever() -> None:
+    drawn = [draw_split(str(number), CollectionConfig()) for number in range(40)]
+    assert [number for number, split in enumerate(drawn) if split == "validation"] == [
+        4,
+        6,
+        14,
+        25,
+        34,
+        35,
+        36,
+    ]
+    assert [number for number, split in enumerate(drawn) if split == "test"] == [38]

@@ -1,0 +1,139 @@
+import base64
+import io
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tasks.evaluation.figures import curve_figure, scatter_figure
+from tasks.evaluation.report import Report, render_report
+from tasks.evaluation.sheets import Example, Hit, result_sheet
+from tasks.evaluation.summary import summarise
+
+HOSTILE = "<script>alert('\"')</script> & <img src=http://example.org/x.png>"
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    rng = np.random.default_rng(0)
+    truth = rng.random((20, 30)) ** 3
+    noise = rng.random(truth.shape)
+    methods = summarise(
+        truth, {"random": noise, "captions": truth, "baseline_gap": truth + 2 * noise, "v_v": truth + noise}
+    )
+    hits = {"(V,V)": (Hit(image_id="b", score=0.5, similarity=0.25, captions=(HOSTILE,)),)}
+    return Report(
+        title=HOSTILE,
+        collection="scenes",
+        split="test",
+        model="scenekin version 1",
+        queries=20,
+        images=30,
+        left_out=3,
+        copies=7,
+        methods=methods,
+        notes=("Promoted to champion.",),
+        seconds={"features": 12.345},
+        problem_counts={"missing-image": 4},
+        versions={"numpy": np.__version__},
+        config={"model": {"pooling": HOSTILE}},
+        examples=(
+            Example(
+                query_id="a",
+                captions=(HOSTILE, "a dog"),
+                hits=hits,
+                sheet=result_sheet("a", hits, lambda _: Image.new("RGB", (30, 20))),
+            ),
+        ),
+        figures={
+            "ndcg": curve_figure(methods, "ndcg"),
+            "pcc": curve_figure(methods, "pcc"),
+            "scatter": scatter_figure(truth, {"(V,V)": truth + noise}),
+        },
+    )
+
+
+class Elements(HTMLParser):
+    """Tags with their attributes, and the text between them."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_everything_is_inside_one_file(report: Report) -> None:
+    elements = Elements(render_report(report))
+    assert not {tag for tag, _ in elements.tags} & {"script", "link", "iframe", "object", "base"}
+    sources = [attributes["src"] for tag, attributes in elements.tags if tag == "img"]
+    assert [attributes for _, attributes in elements.tags if "href" in attributes] == []
+    assert len(sources) == 4
+    for source in sources:
+        head, data = (source or "").split(",", 1)
+        picture = Image.open(io.BytesIO(base64.b64decode(data)))
+        assert head == f"data:image/{(picture.format or '').lower()};base64"
+    assert "url(" not in render_report(report)
+
+
+def test_what_comes_from_data_is_text(report: Report) -> None:
+    html = render_report(report)
+    assert "<script" not in html
+    assert "<img src=http" not in html
+    assert Elements(html).text.count("<script>alert(") == 5  # title twice, caption, hit, setting
+
+
+def test_figures_and_facts_are_told(report: Report) -> None:
+    text = re.sub(r"\s+", " ", Elements(render_report(report)).text)
+    method = report.methods["v_v"]
+    assert f"The best trained method is (V,V): NDCG AUC {method.ndcg_auc:.1f} of 100" in text
+    low, high = method.ndcg_auc_interval or (0, 0)
+    assert f"{method.ndcg_auc:.1f} ({low:.1f} to {high:.1f})" in text
+    for told in (
+        "scenes",
+        "test split",
+        "Left out3",
+        "With a byte copy7",
+        "features12.3",
+        "missing-image4",
+        "95 %",
+    ):
+        assert told in re.sub(r" ?\n ?", "", text), told
+
+
+def test_the_best_figures_are_marked_the_oracle_aside(report: Report) -> None:
+    best = re.findall(r'<td[^>]*class="best">\s*(\S+)', render_report(report))
+    method = report.methods["v_v"]
+    assert best == [f"{method.ndcg_auc:.1f}", f"{method.pcc_auc:.1f}"]
+
+
+def test_json_holds_all_but_the_pictures(report: Report) -> None:
+    text = report.model_dump_json()
+    assert not re.search(r'"(figures|sheet)"', text)
+    again = Report.model_validate_json(text)
+    assert again.methods == report.methods
+    assert again.examples[0].hits == report.examples[0].hits
+    assert again.figures == {}
+
+
+def test_a_report_of_little_renders(report: Report) -> None:
+    bare = Report(
+        **{
+            name: getattr(report, name)
+            for name in ("collection", "split", "model", "queries", "images", "left_out", "copies")
+        },
+        title="validation",
+        methods=summarise(np.array([[0.1, 0.2]]), {"random": np.ones((1, 2))}),
+    )
+    html = render_report(bare)
+    assert "<img" not in html
+    assert "best trained method" not in html
+    assert "–" in html

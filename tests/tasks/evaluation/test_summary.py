@@ -1,0 +1,107 @@
+import json
+
+import numpy as np
+import pytest
+
+from tasks.errors import InputError
+from tasks.evaluation.bootstrap import paired_difference, resample_queries
+from tasks.evaluation.curves import NDCG_AT, cut_ranks, log_auc, mean_curve
+from tasks.evaluation.ndcg import ndcg
+from tasks.evaluation.summary import MethodSummary, best_of, summarise
+
+Scores = dict[str, np.ndarray | list[np.ndarray]]
+Summaries = dict[str, MethodSummary]
+
+
+@pytest.fixture(scope="module")
+def truth() -> np.ndarray:
+    return np.random.default_rng(0).random((40, 60)) ** 4
+
+
+@pytest.fixture(scope="module")
+def scores(truth: np.ndarray) -> Scores:
+    rng = np.random.default_rng(1)
+    noise = rng.random(truth.shape)
+    return {
+        "random": [rng.random(truth.shape) for _ in range(3)],
+        "captions": truth,
+        "baseline_gap": truth + 2 * noise,
+        "baseline_rmac": truth + 4 * noise,
+        "v_v": truth + noise,
+    }
+
+
+@pytest.fixture(scope="module")
+def summaries(truth: np.ndarray, scores: Scores) -> Summaries:
+    return summarise(truth, scores)
+
+
+def test_the_oracle_scores_100(summaries: Summaries) -> None:
+    oracle = summaries["captions"]
+    assert (oracle.ndcg_auc, oracle.pcc_auc) == pytest.approx((100, 100))
+    assert (oracle.ndcg_auc_linear, oracle.pcc_auc_linear) == pytest.approx((100, 100))
+    assert oracle.ndcg_auc_interval == pytest.approx((100, 100))
+
+
+def test_ranks_are_cut_to_the_images_there_are(summaries: Summaries) -> None:
+    assert list(summaries["v_v"].ndcg) == [1, 2, 4, 8, 16, 32]
+    assert list(summaries["v_v"].pcc) == [4, 8, 16, 32]
+
+
+def test_several_runs_are_averaged(truth: np.ndarray, scores: Scores, summaries: Summaries) -> None:
+    at = cut_ranks(NDCG_AT, truth.shape[1])
+    runs = [log_auc(mean_curve(ndcg(truth, run, at)), at) for run in scores["random"]]
+    assert summaries["random"].ndcg_auc == pytest.approx(np.mean(runs))
+
+
+def test_trained_methods_are_compared_with_the_best_untrained(
+    truth: np.ndarray, scores: Scores, summaries: Summaries
+) -> None:
+    gain = summaries["v_v"].gain
+    assert gain.over == "baseline_gap"
+    at = cut_ranks(NDCG_AT, truth.shape[1])
+    values = [ndcg(truth, scores[name], at) for name in ("v_v", "baseline_gap")]
+    difference, interval = paired_difference(*values, at, resample_queries(len(truth), seed=0))
+    assert gain.ndcg_auc == pytest.approx(difference)
+    assert gain.ndcg_auc_interval == pytest.approx(interval)
+    assert all(summaries[name].gain is None for name in summaries if name != "v_v")
+
+
+def test_labels_json_and_seed(truth: np.ndarray, scores: Scores, summaries: Summaries) -> None:
+    assert summaries["v_v"].label == "(V,V)"
+    assert summarise(truth, {"v_v": truth}, {"v_v": "mine"})["v_v"].label == "mine"
+    assert summarise(truth, scores) == summaries
+    dumped = json.loads(summaries["v_v"].model_dump_json())
+    assert set(dumped["ndcg"]) == {"1", "2", "4", "8", "16", "32"}
+    assert {"label", "ndcg", "pcc", "ndcg_auc", "pcc_auc", "ndcg_auc_interval", "pcc_auc_interval"} <= set(
+        dumped
+    )
+    assert len(dumped["ndcg_auc_interval"]) == 2
+    assert MethodSummary.model_validate(dumped) == summaries["v_v"]
+
+
+def test_queries_without_a_value_are_counted_and_undefined_figures_are_null(truth: np.ndarray) -> None:
+    truth = np.vstack([truth, np.zeros(truth.shape[1])])
+    summary = summarise(truth, {"v_v": np.zeros_like(truth)})["v_v"]
+    assert (summary.ndcg_left_out, summary.pcc_left_out) == (1, len(truth))
+    assert summary.pcc_auc is None
+    assert summary.pcc_auc_interval is None
+    assert set(summary.pcc.values()) == {None}
+    assert "NaN" not in summary.model_dump_json()
+
+
+def test_three_images_have_ndcg_alone() -> None:
+    summary = summarise(np.array([[0.1, 0.2, 0.3]]), {"v_v": np.array([[3.0, 2.0, 1.0]])})["v_v"]
+    assert list(summary.ndcg) == [1, 2]
+    assert (summary.pcc, summary.pcc_auc) == ({}, None)
+
+
+def test_nothing_to_compare_is_refused() -> None:
+    with pytest.raises(InputError, match="share a word"):
+        summarise(np.zeros((2, 3)), {"v_v": np.zeros((2, 3))})
+
+
+def test_the_best_of_a_kind(summaries: Summaries) -> None:
+    assert best_of(summaries, "untrained") == "baseline_gap"
+    assert best_of(summaries, "untrained", "trained", auc="pcc_auc") == "v_v"
+    assert best_of({"random": summaries["random"]}, "trained") is None
