@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -44,6 +45,7 @@ def find_artifact(workspace: Workspace, stage: str, key: str) -> Artifact | None
 def write_artifact(workspace: Workspace, stage: str, key: str, fill: Callable[[Path], None]) -> Artifact:
     """Let `fill` write the files into a temporary folder beside the final one, which appears whole in one rename."""
     final = workspace.artifacts / stage / key
+    started = time.monotonic()
     with fresh_folder(final) as folder:
         fill(folder)
         files = {
@@ -52,8 +54,15 @@ def write_artifact(workspace: Workspace, stage: str, key: str, fill: Callable[[P
             if path.is_file()
         }
         digest = _digest_of(files)
-        (folder / MANIFEST).write_text(json.dumps({"digest": digest, "files": files}, indent=1))
+        manifest = {"digest": digest, "seconds": round(time.monotonic() - started, 2), "files": files}
+        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1))
     return Artifact(stage=stage, key=key, digest=digest)
+
+
+def seconds_of(workspace: Workspace, artifact: Artifact) -> float:
+    """How long computing the artifact took, whenever that was."""
+    seconds: float = json.loads((folder_of(workspace, artifact) / MANIFEST).read_text())["seconds"]
+    return seconds
 
 
 def narrow(workspace: Workspace, artifact: Artifact, *names: str) -> Artifact:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -43,6 +44,20 @@ def list_tree(url: str) -> Tree:
     return Tree(root, tuple(sorted(path for path in relative if not _hidden(path))), filesystem)
 
 
+def collection_trees(source: str, images: str | None) -> tuple[Tree, Tree]:
+    """The files of a collection, and those that its image paths refer to: below `images`, else beside the source."""
+    files = list_tree(source)
+    if images is not None:
+        return files, list_tree(images)
+    single_file = f"{files.root}/{files.paths[0]}" if len(files.paths) == 1 else None
+    return files, list_tree(files.root) if single_file and single_file == _path_of(source) else files
+
+
+def _path_of(url: str) -> str:
+    path: str = fsspec.core.url_to_fs(url)[1]
+    return path.rstrip("/")
+
+
 def _hidden(path: str) -> bool:
     return any(part.startswith(".") for part in path.split("/"))
 
@@ -61,3 +76,20 @@ def _digest(tree: Tree, path: str, known: KnownFiles) -> str:
             return hashlib.sha256(stream.read()).hexdigest()
     except OSError as error:
         return f"unreadable: {error.strerror}"
+
+
+class ChangedFile(OSError):
+    """A file is not what it was when its collection was read."""
+
+
+def reader(tree: Tree, sha256_of: Mapping[str, str]) -> Callable[[str], bytes]:
+    """Read files by path; one whose bytes differ from its digest raises ChangedFile."""
+
+    def read(path: str) -> bytes:
+        with tree.open(path) as stream:
+            data = stream.read()
+        if hashlib.sha256(data).hexdigest() != sha256_of[path]:
+            raise ChangedFile(f"{path} changed while it was in use; run again")
+        return data
+
+    return read

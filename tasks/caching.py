@@ -7,30 +7,37 @@ versions of the libraries that shape its answer. Device, workers, batch sizes an
 import hashlib
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
 from typing import Concatenate, Generic, ParamSpec
 
+import pyarrow as pa
 from prefect import Task, task
 from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel, ConfigDict, Field
 
-from storage.artifacts import Artifact, find_artifact, folder_of, write_artifact
+from storage.artifacts import Artifact, find_artifact, folder_of, seconds_of, write_artifact
+from storage.files import collection_trees, reader
+from storage.models import ModelRef
 from storage.workspace import Workspace
 from tasks.source import source_digest
 
 P = ParamSpec("P")
 
+NOT_IN_KEY = frozenset({"weights"})  # paths, whose files are in the key by their digest
+
 BY_KEY = CacheKeyFnPolicy(cache_key_fn=lambda _context, parameters: f"{parameters['stage']}-{parameters['key']}")
 
 
 class Runtime(BaseModel):
-    """What may change how fast a stage runs, never what it answers."""
+    """What may change where and how fast a stage runs, never what it answers: its inputs' digests say what is read."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    source: str = ""
+    images: str | None = None
     device: str = "auto"
     workers: int = Field(default=2, ge=1)
     batch_size: int = Field(default=32, ge=1)
@@ -47,10 +54,16 @@ class StageRun:
     runtime: Runtime
     key: str
     stage: str
+    seconds: Mapping[str, float]  # what computing each earlier stage took
 
     def open(self, artifact: Artifact) -> Path:
         """The folder of an input."""
         return folder_of(self.workspace, artifact)
+
+    def reader(self, images: pa.Table) -> Callable[[str], bytes]:
+        """Read image files of the collection at hand; `images` has their path and sha256."""
+        digests = dict(zip(images["path"].to_pylist(), images["sha256"].to_pylist(), strict=True))
+        return reader(collection_trees(self.runtime.source, self.runtime.images)[1], digests)
 
     @property
     def work(self) -> Path:
@@ -85,10 +98,12 @@ class Stage(Generic[P]):
 
 
 def _canonical(value: object) -> object:
-    if isinstance(value, Artifact):
+    if isinstance(value, Artifact | ModelRef):
         return value.digest
     if isinstance(value, BaseModel):
-        return value.model_dump(mode="json")
+        return {name: _canonical(item) for name, item in value if name not in NOT_IN_KEY}
+    if isinstance(value, Mapping):
+        return {str(name): _canonical(item) for name, item in value.items()}
     if isinstance(value, tuple | list):
         return [_canonical(item) for item in value]
     if isinstance(value, str | int | float | bool | None):
@@ -120,6 +135,7 @@ class Runner:
     workspace: Workspace
     runtime: Runtime
     reports: list[StageReport] = field(default_factory=list)
+    seconds: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, stage: Stage[P], *args: P.args, **kwargs: P.kwargs) -> Artifact:
         """The stage's artifact: cached where the key is known and its files are whole, else computed."""
@@ -131,11 +147,12 @@ class Runner:
         )
 
         def fill(folder: Path) -> None:
-            stage.function(StageRun(folder, self.workspace, self.runtime, key, stage.name), *args, **kwargs)
+            stage_run = StageRun(folder, self.workspace, self.runtime, key, stage.name, self.seconds)
+            stage.function(stage_run, *args, **kwargs)
 
         artifact = cached_task(stage.name, key, self.workspace, fill)
-        seconds = round(time.monotonic() - started, 3)
-        self.reports.append(StageReport(name=stage.label, cached=whole, seconds=seconds))
+        self.reports.append(StageReport(name=stage.label, cached=whole, seconds=round(time.monotonic() - started, 3)))
+        self.seconds[stage.label] = self.seconds.get(stage.label, 0.0) + seconds_of(self.workspace, artifact)
         return artifact
 
 

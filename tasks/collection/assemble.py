@@ -25,13 +25,13 @@ class ImageRecord:
 
 @dataclass(frozen=True)
 class Collection:
-    """Usable images sorted by id and sorted problems; listed = usable + refused, always."""
+    """Usable images sorted by id, sorted problems, and those of them that refused an image; listed = usable + refused."""
 
     format: str
     images: tuple[ImageRecord, ...]
     problems: tuple[Problem, ...]
     listed: int
-    refused: int
+    refused: tuple[Problem, ...]
 
 
 def assemble(reading: Reading, facts: Mapping[str, Fact], config: CollectionConfig) -> Collection:
@@ -57,7 +57,7 @@ def assemble(reading: Reading, facts: Mapping[str, Fact], config: CollectionConf
     images.sort(key=lambda image: image.image_id)
     problems = [*reading.problems, *refusals, *_shortcomings(images)]
     return Collection(
-        reading.format, tuple(images), _in_order(problems), listed=len(reading.items), refused=len(refusals)
+        reading.format, tuple(images), _in_order(problems), listed=len(reading.items), refused=_in_order(refusals)
     )
 
 

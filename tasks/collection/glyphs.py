@@ -6,7 +6,7 @@ from importlib.resources import as_file, files
 import numpy as np
 from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageOps
 
-from tasks.collection.scenes import Time
+from tasks.collection.places import Time
 from tasks.collection.things import Thing
 
 _LIGHTS: dict[Time, str] = {"day": "#ffffff", "dusk": "#fbe6da", "night": "#d0d5f2"}
@@ -20,7 +20,7 @@ _WATER = (146, 211, 245)
 
 @cache
 def glyph(thing: Thing, colour: str, time: Time) -> Image.Image:
-    """A thing's glyph as a cropped RGBA image, in one of its colours ("" is its own) and in the light of the time."""
+    """A thing's glyph, RGBA and cropped, in one of its colours ("" is its own) and the light of the time."""
     image = _without_water(_render(thing.glyph)) if thing.afloat else _render(thing.glyph)
     flat = _tinted(image, _TINTS[colour]) if colour else image.convert("RGB")
     lit = ImageChops.multiply(flat, Image.new("RGB", image.size, _LIGHTS[time]))

@@ -6,7 +6,8 @@ from random import Random
 
 from PIL import Image, ImageColor, ImageDraw, ImageOps
 
-from tasks.collection.scenes import PLACES, Scene
+from tasks.collection.places import PLACES
+from tasks.collection.scenes import Scene
 
 Colour = tuple[int, ...]
 Painter = Callable[[Image.Image, int, Colour, Random], None]
@@ -145,6 +146,12 @@ def _wall(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> None
 
 
 _PAINTERS: dict[str, Painter] = {
-    "flat": _flat, "sea": _sea, "hills": _hills, "peaks": _peaks, "road": _road, "skyline": _skyline, "pitch": _pitch,
+    "flat": _flat,
+    "sea": _sea,
+    "hills": _hills,
+    "peaks": _peaks,
+    "road": _road,
+    "skyline": _skyline,
+    "pitch": _pitch,
     "wall": _wall,
-}  # fmt: skip
+}

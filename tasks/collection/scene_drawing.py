@@ -6,9 +6,10 @@ from random import Random
 from PIL import Image, ImageDraw, ImageOps
 
 from tasks.collection.glyphs import glyph
+from tasks.collection.places import Time, Weather
 from tasks.collection.scene_background import paint_land, paint_sky
 from tasks.collection.scene_layout import Placed, lay_out
-from tasks.collection.scenes import Scene, Time, Weather
+from tasks.collection.scenes import Scene
 from tasks.collection.things import FREE_HANDS, THINGS
 
 

@@ -1,15 +1,15 @@
-"""Lays a scene out: where each of its things goes, so that the picture shows the relations that the scene says."""
+"""Lays a scene out: where each of its things goes, so that the picture shows the relations the scene has."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
 from tasks.collection.glyphs import glyph
-from tasks.collection.scenes import PLACES, Role, Scene, Seen
+from tasks.collection.places import PLACES, Role
+from tasks.collection.scenes import Scene, Seen
 from tasks.collection.things import THINGS
 
-
-_DISTANT = 0.85  # the size of what isn't in front, against its own
+_DISTANT = 0.75  # the size of what isn't in front, against its own
 
 
 @dataclass(frozen=True)
@@ -43,7 +43,7 @@ class Placed:
 
 
 def lay_out(scene: Scene) -> list[Placed]:
-    """Every glyph in painting order: what is in the sky, what is behind, then the front row from far to near."""
+    """Every glyph in painting order: what is in the sky, what is behind, the front row from far to near."""
     chance = Random(f"lay out {scene}")
     front = _front_row(scene, chance)
     behind = _spread(scene, "behind", front, chance)
@@ -72,15 +72,20 @@ def _front_row(scene: Scene, chance: Random) -> list[Placed]:
     return placed
 
 
-def _spread(scene: Scene, role: Role, others: Iterable[Placed], chance: Random) -> list[Placed]:
-    """What is behind (standing on the far line) or above (in the sky), each where it hides least of the others."""
+def _spread(scene: Scene, role: Role, others: Sequence[Placed], chance: Random) -> list[Placed]:
+    """What is behind, on the far line, or above, in the sky: each where overlap is least."""
     width, height = scene.size
     placed: list[Placed] = []
-    for one in (one for one in (*scene.seen, *scene.signs) if one.role == role for _ in range(one.count)):
+    seen = [one for one in (*scene.seen, *scene.signs) if one.role == role for _ in range(one.count)]
+    for one in seen:
         wide, tall = (int(_DISTANT * side) for side in _size(one, scene, chance))
-        line = PLACES[scene.place].back * height - tall if role == "behind" else chance.uniform(0.02, 0.1) * height
-        lefts = (chance.randint(0, max(0, width - wide)) for _ in range(12))
-        boxes = [Box(left, max(0, int(line)), wide, tall) for left in lefts]
+        bottom = (
+            PLACES[scene.place].back * height
+            if role == "behind"
+            else chance.uniform(0.02, 0.1) * height + tall
+        )
+        lefts = [chance.randint(0, max(0, width - wide)) for _ in range(12)]
+        boxes = [Box(left, max(0, int(bottom) - tall), wide, tall) for left in lefts]
         taken = [other.box for other in (*others, *placed)]
         freest = min(boxes, key=lambda box: sum(box.overlap(other) for other in taken))
         placed.append(Placed(one, freest, mirrored=False))
@@ -90,5 +95,5 @@ def _spread(scene: Scene, role: Role, others: Iterable[Placed], chance: Random) 
 def _size(seen: Seen, scene: Scene, chance: Random) -> tuple[float, float]:
     """Width and height in px, before the front row is made to fit."""
     picture = glyph(THINGS[seen.thing], seen.colour, scene.time)
-    tall = THINGS[seen.thing].height * min(scene.size) / 240 * chance.uniform(1.0, 1.25)
+    tall = THINGS[seen.thing].height * min(scene.size) / 240 * chance.uniform(0.95, 1.1)
     return tall * picture.width / picture.height, tall

@@ -1,17 +1,26 @@
-"""Words a scene: five captions by five observers, who notice different things and call them by different names."""
+"""Words a scene: five captions by five observers, who notice different things and name them differently."""
 
 from collections.abc import Sequence
 from random import Random
 
-from tasks.collection.scenes import PLACES, Role, Scene, Seen
+from tasks.collection.places import PLACES, Role
+from tasks.collection.scenes import Scene, Seen
 from tasks.collection.things import FREE_HANDS, THINGS
 
 # One observer a line: the thorough, the brief, the one who sees the companion first, the setting, everything.
 _OBSERVERS = (
-    ("{main} {is_} {busy} {beside} {where}", "{main} {busy} {where} {beside}", "{main} {doing} {beside} {where} {when}"),
+    (
+        "{main} {is_} {busy} {beside} {where}",
+        "{main} {busy} {where} {beside}",
+        "{main} {doing} {beside} {where} {when}",
+    ),
     ("{broadly} {busy} {when}", "{broadly} {is_} {doing} {where}", "{broadly} {busy} {where}"),
     ("{companion} {main} {where}", "{companion} {main} {doing} {when}", "{companion} {main} {when}"),
-    ("{when}, {main} {is_} {busy} {behind}", "{where}, {main} {is_} {doing} {above}", "{main} {busy} {when} {behind} {above}"),
+    (
+        "{when}, {main} {is_} {busy} {behind}",
+        "{where}, {main} {is_} {doing} {above}",
+        "{main} {busy} {when} {behind} {above}",
+    ),
     ("{place} with {all}", "{all} {where}", "{all} {where} {when}"),
 )
 _WHENS = {
@@ -85,7 +94,7 @@ def _companion(other: Seen, chance: Random) -> str:
 
 
 def _whens(scene: Scene) -> tuple[str, ...]:
-    """Phrases for the time of day where it isn't day, and for the weather where it is or where water falls."""
+    """Phrases for dusk and night, and for the weather; a dry sky goes unmentioned when it isn't day."""
     time = () if scene.time == "day" else _WHENS[scene.time]
     return time + (_WHENS[scene.weather] if not time or scene.weather in ("rain", "snow") else ())
 
@@ -95,7 +104,9 @@ def _mention(seen: Seen, chance: Random, weights: tuple[int, ...] = (3, 2, 1)) -
     nouns = THINGS[seen.thing].nouns
     noun = chance.choices(nouns, weights[: len(nouns)])[0]
     coloured = f"{seen.colour} {noun}" if seen.colour and chance.random() < 0.6 else noun
-    return _with_article(coloured) if seen.count == 1 else f"{chance.choice(_COUNTS[seen.count])} {_plural(coloured)}"
+    if seen.count == 1:
+        return _with_article(coloured)
+    return f"{chance.choice(_COUNTS[seen.count])} {_plural(coloured)}"
 
 
 def _with_article(noun: str) -> str:

@@ -2,13 +2,10 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
-from tasks.features.descriptors import Descriptors
 from tasks.images.loader import Refusal, load_batches
-from tasks.model.head import Projection
 from tasks.model.scene_model import SceneModel
 
 
@@ -31,11 +28,3 @@ def embed_images(
         with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
             yield batch.rows, model(batch.pixels_BHWC.to(device)).float().cpu()
 
-
-def embed_descriptors(head: Projection, descriptors: Descriptors, chunk: int = 1024) -> Tensor:
-    """embedding_ND of images whose descriptors are at hand: what a model with a frozen backbone gives them."""
-    with torch.inference_mode():
-        chunks = [
-            head(*descriptors.take(rows)) for rows in np.array_split(np.arange(len(descriptors)), -(-len(descriptors) // chunk))
-        ]
-    return torch.cat(chunks).cpu()

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tasks.evaluation.curves import log_auc, mean_curve, weighted_curves
-from tasks.evaluation.ranking import Floats
+from tasks.metrics.curves import log_auc, mean_curve, weighted_curves
+from tasks.metrics.ranking import Floats
 
 RESAMPLES = 1000
 

@@ -9,9 +9,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
+from scipy.optimize import isotonic_regression
 
 from tasks.evaluation.methods import Kind, method_kind
-from tasks.evaluation.ranking import Floats
+from tasks.metrics.ranking import Floats
 from tasks.evaluation.summary import MethodSummary
 
 _INK, _FAINT = "#1f2430", "#727a88"
@@ -108,23 +109,22 @@ def _log2_ranks(axes: Axes, ranks: Sequence[int]) -> None:
 
 
 def _label_ends(axes: Axes, ends: Sequence[tuple[str, str, int, float]]) -> None:
-    """Write each line's label beside its end, (label, colour, x, y), moved apart so that none overlap."""
+    """Write each line's label beside its end, (label, colour, x, y), moved as little as keeps them apart."""
     low, high = axes.get_ylim()
     ends = sorted(ends, key=lambda end: end[3])
-    height_L = np.array([(y - low) / (high - low) for *_, y in ends])
     step_L = _LABEL_GAP * np.arange(len(ends))
-    placed_L = np.maximum.accumulate(height_L - step_L) + step_L
-    placed_L -= (placed_L - height_L).sum() / max(1, len(ends))
-    for (label, colour, x, y), place in zip(ends, placed_L, strict=True):
+    height_L = np.array([(y - low) / (high - low) for *_, y in ends])
+    apart_L = isotonic_regression(height_L - step_L).x + step_L if ends else height_L
+    for (label, colour, x, y), place in zip(ends, np.minimum(apart_L, 1 - step_L[::-1]), strict=True):
         axes.annotate(
             label,
             xy=(x, y),
-            xytext=(1.06, place),
+            xytext=(1.08, place),
             textcoords="axes fraction",
             fontsize=_SMALL,
             color=_INK,
             verticalalignment="center",
-            arrowprops={"arrowstyle": "-", "color": colour, "relpos": (0, 0.5), "shrinkA": 2, "shrinkB": 3},
+            arrowprops={"arrowstyle": "-", "color": colour, "relpos": (0, 0.5), "patchA": None, "shrinkA": 4},
         )
 
 

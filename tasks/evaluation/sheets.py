@@ -9,7 +9,9 @@ from matplotlib.font_manager import FontProperties, findfont
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.evaluation.ranking import Floats
+from tasks.metrics.ranking import Floats
+
+ReadImage = Callable[[str], Image.Image]  # by image id
 
 # Pixels: sides of the boxes that images are fitted into, and heights of the lines of text about them.
 _THUMB, _QUERY, _GAP = 160, 240, 12
@@ -62,7 +64,7 @@ def first_hits(
 
 
 def result_sheet(
-    query_id: str, hits: Mapping[str, Sequence[Hit]], read_image: Callable[[str], Image.Image]
+    query_id: str, hits: Mapping[str, Sequence[Hit]], read_image: ReadImage
 ) -> bytes:
     """The query at the left, a row for each label, score and true similarity under each image → JPEG.
 

@@ -10,11 +10,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from tasks.errors import InputError
 from tasks.evaluation.bootstrap import auc_interval, paired_difference, resample_queries
-from tasks.evaluation.curves import NDCG_AT, PCC_AT, cut_ranks, left_out, linear_auc, log_auc, mean_curve
+from tasks.metrics.curves import NDCG_AT, PCC_AT, cut_ranks, left_out, linear_auc, log_auc, mean_curve
 from tasks.evaluation.methods import LABELS, Kind, method_kind
-from tasks.evaluation.ndcg import ndcg
-from tasks.evaluation.pcc import pcc
-from tasks.evaluation.ranking import Floats
+from tasks.metrics.ndcg import ndcg
+from tasks.metrics.pcc import pcc
+from tasks.metrics.ranking import Floats
 
 
 def _none_if_undefined(value: Any) -> Any:
@@ -90,11 +90,12 @@ def summarise(
     weight_BQ = resample_queries(len(relevance_QN), seed)
     summaries = {name: _summary(labels.get(name, name), each, weight_BQ) for name, each in values.items()}
     baseline = best_of(summaries, "untrained")
-    for name, summary in summaries.items():
-        if baseline and method_kind(name) == "trained":
-            gain = _gain(baseline, values[name], values[baseline], weight_BQ)
-            summaries[name] = summary.model_copy(update={"gain": gain})
-    return summaries
+    gains = {
+        name: _gain(baseline, each, values[baseline], weight_BQ)
+        for name, each in values.items()
+        if baseline and method_kind(name) == "trained"
+    }
+    return {name: each.model_copy(update={"gain": gains.get(name)}) for name, each in summaries.items()}
 
 
 def best_of(

@@ -2,11 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import torch
 from torch import Tensor
+
+from tasks.model.config import PoolingConfig, pooling_name
+from tasks.model.head import Projection
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,14 @@ def descriptor_column(descriptor_BRC: Tensor) -> pa.ListArray:
     return pa.LargeListArray.from_arrays(offsets, pa.array(values))
 
 
+def load_descriptors(file: Path, sha256_N: Sequence[str], pooling: PoolingConfig, channels: int) -> Descriptors:
+    """The descriptors of N images, by the digests of their bytes, out of a table of features."""
+    name = pooling_name(pooling)
+    table = pq.read_table(file, columns=["sha256", name])
+    row_of = {sha256: row for row, sha256 in enumerate(table["sha256"].to_pylist())}
+    return descriptors_from(table[name], [row_of[sha256] for sha256 in sha256_N], channels)
+
+
 def descriptors_from(column: pa.ChunkedArray, rows: Sequence[int], channels: int) -> Descriptors:
     """The inverse of `descriptor_column` for the images in these rows of the column."""
     array = column.combine_chunks()
@@ -58,3 +71,11 @@ def descriptors_from(column: pa.ChunkedArray, rows: Sequence[int], channels: int
     start = np.cumsum(count) - count
     value_SC = torch.from_numpy(array.flatten().to_numpy().reshape(-1, channels).copy())
     return Descriptors(value_SC, start[list(rows)], count[list(rows)])
+
+
+def project(head: Projection, descriptors: Descriptors, chunk: int = 1024) -> Tensor:
+    """embedding_ND on the CPU: what a model with a frozen backbone and this head gives those images."""
+    rows_N = np.arange(len(descriptors))
+    with torch.inference_mode():
+        chunks = [head(*descriptors.take(rows)) for rows in np.array_split(rows_N, -(-len(rows_N) // chunk))]
+    return torch.cat(chunks).cpu()

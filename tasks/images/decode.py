@@ -57,7 +57,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 def _scaled_to_8_bit(image: Image.Image) -> Image.Image:
     """High-depth grey scaled, not clipped: integers from their 16-bit range, others from what the picture spans."""
-    values = np.nan_to_num(np.asarray(image, dtype=np.float64))
+    values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
     low, high = float(values.min()), float(values.max())
     if image.mode != "F" and low >= 0 and high <= 65535:
         low, high = 0.0, 65535.0

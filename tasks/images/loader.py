@@ -72,7 +72,7 @@ def _in_order(
         try:
             return load_pixels(path, read, preprocessing)
         except (InputError, OSError) as error:
-            return str(error)
+            return str(error) or type(error).__name__
 
     with ThreadPoolExecutor(max_workers=max(1, workers)) as pool:
         pending: deque[Future[Tensor | str]] = deque()

@@ -71,7 +71,7 @@ def _load_in_order(backbone: nn.Module, path: Path) -> None:
         raise InputError(f"{path} is not a file of network weights: {type(error).__name__}.") from error
     own = list(backbone.state_dict().items())
     fits = len(saved) >= len(own) and all(
-        tensor.shape == given.shape and name.rpartition(".")[2] == saved_name.rpartition(".")[2]
+        tensor.shape == getattr(given, "shape", None) and name.rpartition(".")[2] == saved_name.rpartition(".")[2]
         for (name, tensor), (saved_name, given) in zip(own, saved, strict=False)
     )
     if not fits:

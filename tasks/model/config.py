@@ -40,3 +40,15 @@ class ModelConfig(BaseModel):
     pooling: PoolingConfig
     channels: int
     dimension: int
+    finetuned: bool = False
+
+
+def pooling_name(pooling: PoolingConfig) -> str:
+    """The name of a pooling's descriptors: their column in a table of features."""
+    match pooling.kind:
+        case "gap":
+            return "gap"
+        case "gem":
+            return f"gem_{pooling.gem_power:g}"
+        case kind:
+            return f"{kind}_{pooling.scales}"

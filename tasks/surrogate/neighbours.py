@@ -6,6 +6,8 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from scipy.sparse import csr_array, csr_matrix
 from sparse_dot_topn import sp_matmul_topn
 
@@ -19,9 +21,9 @@ BLOCK_ROWS = 512
 SLACK = 8  # how many more than k a block's product keeps, so that few rows have to be looked at again
 
 
-def neighbour_count(images: int) -> int:
-    """k = min(32, max(1, ⌊(n − 1)/4⌋)) for n captioned train images (METHOD.md 2)."""
-    return min(32, max(1, (images - 1) // 4))
+def neighbour_count(images: int, most: int = 32) -> int:
+    """k = min(most, max(1, ⌊(n − 1)/4⌋)) for n captioned train images (METHOD.md 2)."""
+    return min(most, max(1, (images - 1) // 4))
 
 
 def nearest_neighbours(
@@ -90,8 +92,35 @@ def _here(blocks: Iterable[Block], transposed_VN: csr_matrix, groups_N: np.ndarr
 def _spread(
     client: "Client", blocks: Iterable[Block], transposed_VN: csr_matrix, groups_N: np.ndarray, k: int
 ) -> Iterator[Neighbours]:
-    """The matrix goes to every worker once, blocks to whichever is free; results come in the order of the blocks."""
-    everywhere = client.scatter([transposed_VN, groups_N], broadcast=True)
+    """The matrix goes to every worker once, blocks to whichever is free; results come in the order of the blocks.
+
+    It is scattered under a name of its own (hash=False), so that an earlier run's release of equal data cannot take it away.
+    """
+    everywhere = client.scatter([transposed_VN, groups_N], broadcast=True, hash=False)
     futures = deque(client.submit(neighbours_of_block, *block, *everywhere, k, pure=False) for block in blocks)
     while futures:
         yield futures.popleft().result()
+
+
+def neighbour_table(image_ids: pa.ChunkedArray, index_NK: np.ndarray, similarity_NK: np.ndarray) -> pa.Table:
+    """image_id, neighbours list<string>, similarities list<float>, best first."""
+    count_N = (index_NK >= 0).sum(1)
+    offsets = pa.array(np.concatenate([[0], np.cumsum(count_N)]), pa.int32())
+    there_NK = index_NK >= 0
+    return pa.table(
+        {
+            "image_id": image_ids,
+            "neighbours": pa.ListArray.from_arrays(offsets, image_ids.combine_chunks().take(index_NK[there_NK])),
+            "similarities": pa.ListArray.from_arrays(offsets, pa.array(similarity_NK[there_NK], pa.float32())),
+        }
+    )
+
+
+def neighbours_from(table: pa.Table, k: int) -> np.ndarray:
+    """index_NK of a neighbour table, padded with −1: the inverse of `neighbour_table`."""
+    lists = table["neighbours"].combine_chunks()
+    count_N = lists.value_lengths().to_numpy()
+    index_NK = np.full((table.num_rows, k), -1, np.int64)
+    found = pc.index_in(lists.flatten(), table["image_id"].combine_chunks())
+    index_NK[np.arange(k) < count_N[:, None]] = found.to_numpy()
+    return index_NK

@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from tasks.errors import InputError
 from tasks.model.losses import triplet_loss
 from tasks.training.config import TripletConfig
+from tasks.training.embedders import Embed
 from tasks.training.mining import Relevance, Triplets, mine, sample_pool
 
-Embed = Callable[[np.ndarray], Tensor]  # rows of train images → embedding_BD, through which gradients flow
 POOL_CHUNK = 256
 
 

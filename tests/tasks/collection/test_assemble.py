@@ -29,8 +29,8 @@ def test_listed_is_usable_and_refused_in_any_case(
 ) -> None:
     collection = assemble(Reading("coco", items, has_splits=own), facts, CONFIG)
     counts = Counter(problem.kind for problem in collection.problems)
-    assert len(items) == collection.listed == len(collection.images) + collection.refused
-    assert collection.refused == sum(counts[kind] for kind in REFUSALS)
+    assert len(items) == collection.listed == len(collection.images) + len(collection.refused)
+    assert len(collection.refused) == sum(counts[kind] for kind in REFUSALS)
     ids = [image.image_id for image in collection.images]
     assert ids == sorted(set(ids))
     assert counts["no-split"] == sum(image.split is None for image in collection.images)

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tasks.evaluation.bootstrap import auc_interval, paired_difference, percentile_interval, resample_queries
-from tasks.evaluation.curves import log_auc, mean_curve
+from tasks.metrics.curves import log_auc, mean_curve
 
 AT = (1, 2, 4)
 

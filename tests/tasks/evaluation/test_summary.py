@@ -5,8 +5,8 @@ import pytest
 
 from tasks.errors import InputError
 from tasks.evaluation.bootstrap import paired_difference, resample_queries
-from tasks.evaluation.curves import NDCG_AT, cut_ranks, log_auc, mean_curve
-from tasks.evaluation.ndcg import ndcg
+from tasks.metrics.curves import NDCG_AT, cut_ranks, log_auc, mean_curve
+from tasks.metrics.ndcg import ndcg
 from tasks.evaluation.summary import MethodSummary, best_of, summarise
 
 Scores = dict[str, np.ndarray | list[np.ndarray]]

@@ -77,7 +77,7 @@ def test_what_does_not_fit_is_told_and_the_rest_stays() -> None:
     }
     detail = "captions.json lists no image of this id; captions not used: 2"
     assert Problem("unknown-image", "9", detail) in collection.problems
-    assert collection.listed == len(collection.images) + collection.refused == 4
+    assert collection.listed == len(collection.images) + len(collection.refused) == 4
 
 
 def test_two_entries_of_one_id_shift_no_caption() -> None:

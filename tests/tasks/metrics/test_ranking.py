@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from tasks.evaluation import ranking
-from tasks.evaluation.ranking import drop_self, ranked_blocks
+from tasks.metrics import ranking
+from tasks.metrics.ranking import drop_self, ranked_blocks
 
 
 def test_drop_self_removes_each_rows_own_column() -> None:

@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from tasks.evaluation.curves import (
+from tasks.metrics.curves import (
     NDCG_AT,
     PCC_AT,
     cut_ranks,

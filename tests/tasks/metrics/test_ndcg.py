@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.evaluation import ranking
-from tasks.evaluation.ndcg import ndcg
+from tasks.metrics import ranking
+from tasks.metrics.ndcg import ndcg
 
 gains = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), min_size=1, max_size=6)
 

@@ -4,8 +4,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from tasks.evaluation import ranking
-from tasks.evaluation.pcc import pcc
+from tasks.metrics import ranking
+from tasks.metrics.pcc import pcc
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 8]))

@@ -1,0 +1,47 @@
+"""Everything that can be set, as one tree; a stage's key covers the part that it is given."""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tasks.caching import Runtime
+from tasks.captions.config import CaptionsConfig
+from tasks.collection.config import CollectionConfig
+from tasks.features.config import FeaturesConfig
+from tasks.model.config import BackboneConfig, PoolingConfig
+from tasks.surrogate.config import SurrogateConfig
+from tasks.training.config import RidgeConfig, TripletConfig
+
+Candidate = Literal["v_v", "regression"]
+
+
+class Config(BaseModel):
+    """The settings of all flows. `candidates` are trained and compared; `seed` decides every random choice."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seed: int = 0
+    collection: CollectionConfig = CollectionConfig()
+    captions: CaptionsConfig = CaptionsConfig()
+    surrogate: SurrogateConfig = SurrogateConfig()
+    backbone: BackboneConfig = BackboneConfig()
+    candidates: tuple[Candidate, ...] = Field(default=("v_v", "regression"), min_length=1)
+    triplets: TripletConfig = TripletConfig()
+    ridge: RidgeConfig = RidgeConfig()
+    runtime: Runtime = Runtime()
+
+    def features(self) -> FeaturesConfig:
+        """The descriptors that the baselines and the candidates need, computed in one pass."""
+        wanted = [PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_max")]
+        if "v_v" in self.candidates and self.triplets.pooling not in wanted:
+            wanted.append(self.triplets.pooling)
+        return FeaturesConfig(backbone=self.backbone, poolings=tuple(wanted))
+
+    def finetuned(self) -> frozenset[str]:
+        """The candidates whose backbone is trained too, so that features at hand do not serve them."""
+        return frozenset({"v_v"} if self.triplets.backbone == "finetuned" else ())
+
+    def answers(self) -> "Config":
+        """The settings that can change an answer: where and how fast is left at its default."""
+        backbone = self.backbone.model_copy(update={"weights": None})
+        return self.model_copy(update={"runtime": Runtime(), "backbone": backbone})

@@ -1,0 +1,43 @@
+"""evaluate-flow: how good a registered model and the candidates trained beside it are, on a split of a collection."""
+
+from typing import Literal
+
+from prefect import flow
+
+from flows.config import Config
+from flows.opening import opened
+from flows.results import EvaluateResult, ModelVersion
+from flows.steps import prepare, read, report_on
+from tasks.evaluation.task import keep_report
+from tasks.registry.task import attach_report, find_registered
+
+
+@flow(name="evaluate-flow")
+def evaluate_flow(
+    collection: str | None = None,
+    split: Literal["train", "validation", "test"] = "test",
+    model: str = "champion",
+    workspace: str | None = None,
+    images: str | None = None,
+    format: str | None = None,
+) -> EvaluateResult:
+    """Evaluate with the settings that the model was trained with; without a collection, on the demo's."""
+    with opened("evaluate-flow", workspace, collection, images, Config()) as run:
+        registered = find_registered(run.workspace, model)
+        config = Config.model_validate_json(registered.config)
+        version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
+        prepared = prepare(run, read(run, format, config), split, config)
+        name = f"scenekin version {registered.version}"
+        evaluation, report = report_on(
+            run, prepared, registered.candidates, f"Evaluation on {split}", name, (registered.reason,), config
+        )
+        attach_report(run.workspace, registered.run_id, report)
+        return EvaluateResult(
+            model=version,
+            split=split,
+            queries=evaluation.queries,
+            left_out=evaluation.left_out,
+            methods={name: summary.model_dump(mode="json") for name, summary in evaluation.methods.items()},
+            report=str(keep_report(run.workspace, report, f"evaluate-{split}-{report.key[:8]}")),
+            stages=run.reports,
+        )

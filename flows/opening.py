@@ -1,0 +1,26 @@
+"""What every flow begins with: the workspace held alone, and a runner for its stages."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from flows.config import Config
+from storage.workspace import locked, open_workspace
+from tasks.caching import Runner
+from tasks.collection.task import demo_collection
+
+
+@contextmanager
+def opened(
+    holder: str, workspace: str | None, collection: str | None, images: str | None, config: Config
+) -> Iterator[Runner]:
+    """A runner on the collection, or on the demo's where none is named. Raises StorageError."""
+    space = open_workspace(workspace)
+    with locked(space, holder):
+        source = _absolute(collection) if collection is not None else str(demo_collection(space))
+        where = {"source": source, "images": images if images is None else _absolute(images)}
+        yield Runner(space, config.runtime.model_copy(update=where))
+
+
+def _absolute(url: str) -> str:
+    return url if "://" in url else str(Path(url).expanduser().absolute())

@@ -1,0 +1,74 @@
+"""The steps that flows share: a collection prepared, candidates evaluated and reported on one split."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from flows.config import Config
+from storage.artifacts import Artifact, narrow
+from storage.models import ModelRef
+from tasks.caching import Runner
+from tasks.captions.task import build_vocabulary
+from tasks.collection.task import digest_collection, read_collection
+from tasks.embedding.task import embed_features, embed_images
+from tasks.evaluation.task import EvaluationData, Evaluation, evaluate, read_evaluation, write_report
+from tasks.features.task import extract_features, weights_digest
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A collection read, the vocabulary of its train captions, and the features of train and one more split."""
+
+    collection: Artifact
+    vocabulary: Artifact
+    split: str
+    features: Mapping[str, Artifact]
+
+
+def read(run: Runner, format: str | None, config: Config) -> Artifact:
+    """The collection, keyed by what its files hold."""
+    return run(read_collection, digest_collection(run.workspace, run.runtime), format, config.collection)
+
+
+def prepare(run: Runner, collection: Artifact, split: str, config: Config) -> Prepared:
+    """All that training or evaluating on a split begins with."""
+    captions = narrow(run.workspace, collection, "captions/train.parquet")
+    vocabulary = run(build_vocabulary, captions, config.captions)
+    weights = weights_digest(config.backbone)
+    features = {
+        part: run(
+            extract_features,
+            narrow(run.workspace, collection, f"captioned/{part}.parquet"),
+            part,
+            config.features(),
+            weights,
+        )
+        for part in ("train", split)
+    }
+    return Prepared(collection, vocabulary, split, features)
+
+
+def report_on(
+    run: Runner, prepared: Prepared, models: Mapping[str, ModelRef], title: str, name: str, notes: tuple[str, ...], config: Config
+) -> tuple[Evaluation, Artifact]:
+    """Evaluate the models beside the baselines on the prepared split, and write the report."""
+    split, space = prepared.split, run.workspace
+    images = narrow(space, prepared.collection, f"captioned/{split}.parquet")
+    embeddings = {
+        method: run(embed_images, images, f"captioned/{split}.parquet", model)
+        if method in config.finetuned()
+        else run(embed_features, images, split, prepared.features[split], model)
+        for method, model in models.items()
+    }
+    data = EvaluationData(
+        split=split,
+        vocabulary=narrow(space, prepared.vocabulary, "vocabulary.parquet"),
+        train_images=narrow(space, prepared.collection, "captioned/train.parquet"),
+        train_features=prepared.features["train"],
+        images=images,
+        features=prepared.features[split],
+        captions=narrow(space, prepared.collection, f"captions/{split}.parquet"),
+    )
+    evaluation = run(evaluate, data, embeddings, config.backbone, config.seed)
+    summary = narrow(space, prepared.collection, "summary.json")
+    report = run(write_report, evaluation, summary, title, name, notes, config.answers())
+    return read_evaluation(space, evaluation), report

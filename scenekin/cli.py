@@ -1,0 +1,293 @@
+"""The `scenekin` command. Commands import what they need themselves: search loads neither Prefect nor MLflow."""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Optional, ParamSpec, TypeVar
+
+import typer
+
+from storage.errors import StorageError
+from tasks.errors import InputError
+
+if TYPE_CHECKING:
+    from flows.results import EvaluateResult, IndexResult, TrainResult
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+app = typer.Typer(
+    name="scenekin",
+    help="Find the images whose scene means the same, in collections where nobody has written text.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+
+# typer reads these at run time, where it wants Optional.
+Workspace = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--workspace", metavar="DIR", help="Where all is written; else SCENEKIN_HOME, else .scenekin here."),
+]
+Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="A folder, file or URL of images with captions.")]
+Images = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--images", metavar="DIR", help="Where the images are, if elsewhere."),
+]
+Format = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--format", help="The collection's format, if looking at it does not tell."),
+]
+ConfigFile = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--config", metavar="F.yaml", help="Settings; `scenekin config` prints all with their defaults."),
+]
+Assignments = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--set", metavar="KEY=VALUE", help="One setting, as triplets.margin=0.1; may be repeated."),
+]
+Model = Annotated[str, typer.Option("--model", help="An alias or a version number of the registered model.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else.")]
+
+
+def main() -> None:
+    """The entry point: termination ends what is under way as an interruption does."""
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    app()
+
+
+@app.callback()
+def _before(workspace: Workspace = None) -> None:
+    if workspace is not None:
+        os.environ["SCENEKIN_HOME"] = str(workspace)
+
+
+def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
+    """Bad input and full or forbidden disks end a command with one sentence and exit code 1, not with a traceback."""
+
+    @wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return command(*args, **kwargs)
+        except (InputError, StorageError, FloatingPointError) as error:
+            message = str(error)
+        except OSError as error:
+            message = f"{error.filename or 'A file'}: {error.strerror or error}."
+        except KeyboardInterrupt:
+            message = "Stopped."
+        print(f"scenekin: {message}", file=sys.stderr)
+        raise typer.Exit(1)
+
+    return wrapped
+
+
+@app.command()
+@sentence_on_error
+def check(
+    collection: Collection, format: Format = None, images: Images = None, workspace: Workspace = None, json: AsJson = False
+) -> None:
+    """Say what a collection holds and what is wrong with it; writes nothing."""
+    from storage.files import collection_trees
+    from tasks.collection.check import describe, summary
+    from tasks.collection.config import CollectionConfig
+    from tasks.collection.gather import gather
+    from tasks.collection.records import Files
+    from tasks.progress import progress
+
+    files, pictures = (Files(tree.paths, tree.open) for tree in collection_trees(collection, images))
+    found = gather(files, pictures, format, CollectionConfig(), workers=os.cpu_count() or 1, progress=progress)
+    _say(summary(found), json, describe(found))
+
+
+@app.command()
+@sentence_on_error
+def train(
+    collection: Collection,
+    config: ConfigFile = None,
+    set: Assignments = None,
+    format: Format = None,
+    images: Images = None,
+    workspace: Workspace = None,
+    json: AsJson = False,
+) -> None:
+    """Learn from a captioned collection; register the better of the candidates."""
+    settings = _settings(config, set)
+    from flows.train import train_flow
+
+    result = _run(train_flow, collection, settings, _path(workspace), images, format)
+    _say(result.model_dump(mode="json"), json, _train_text(result))
+
+
+@app.command()
+@sentence_on_error
+def index(
+    collection: Collection,
+    name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
+    model: Model = "champion",
+    allow_shrink: Annotated[bool, typer.Option("--allow-shrink", help="More than a fifth may vanish.")] = False,
+    config: ConfigFile = None,
+    set: Assignments = None,
+    format: Format = None,
+    images: Images = None,
+    workspace: Workspace = None,
+    json: AsJson = False,
+) -> None:
+    """Make or refresh the index of a collection, with captions or without."""
+    settings = _settings(config, set)
+    from flows.index import index_flow
+
+    result = _run(index_flow, collection, name, model, settings, _path(workspace), images, format, allow_shrink)
+    _say(result.model_dump(mode="json"), json, _index_text(result))
+
+
+@app.command()
+@sentence_on_error
+def evaluate(
+    collection: Collection,
+    split: Annotated[str, typer.Option("--split", help="train, validation or test.")] = "test",
+    model: Model = "champion",
+    format: Format = None,
+    images: Images = None,
+    workspace: Workspace = None,
+    json: AsJson = False,
+) -> None:
+    """Measure a model, the candidates beside it and the untrained baselines on a split."""
+    if split not in ("train", "validation", "test"):
+        raise typer.BadParameter("choose train, validation or test", param_hint="--split")
+    _quiet()
+    from flows.evaluate import evaluate_flow
+
+    result = _run(evaluate_flow, collection, split, model, _path(workspace), images, format)
+    _say(result.model_dump(mode="json"), json, _evaluate_text(result))
+
+
+@app.command()
+@sentence_on_error
+def search(
+    query: Annotated[Optional[Path], typer.Argument(metavar="QUERY", help="An image file.")] = None,  # noqa: UP045
+    id: Annotated[Optional[str], typer.Option("--id", help="Instead, the id of an indexed image.")] = None,  # noqa: UP045
+    top: Annotated[int, typer.Option("--top", min=1, help="How many results.")] = 10,
+    name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
+    workspace: Workspace = None,
+    json: AsJson = False,
+) -> None:
+    """Find the indexed images whose scene is nearest to a query's."""
+    from dataclasses import asdict
+
+    from scenekin.searcher import Searcher
+
+    searcher = Searcher.open(workspace, name)
+    results = searcher.search(query, image_id=id, top=top)
+    answer = {
+        "model": {"name": searcher.manifest.model.name, "version": searcher.manifest.model.version},
+        "index": {"version": searcher.manifest.version, "images": searcher.manifest.images},
+        "query": {"image": str(query) if query is not None else id, "added": [], "removed": [], "unknown_terms": []},
+        "results": [asdict(result) for result in results],
+    }
+    lines = [f"{result.rank:>4}  {result.score:.3f}  {result.image_id}" for result in results]
+    _say(answer, json, "\n".join(lines) or "The index is empty.")
+
+
+@app.command()
+@sentence_on_error
+def demo(workspace: Workspace = None) -> None:
+    """Do the main job on a collection that is drawn for it: train, index, evaluate."""
+    _quiet()
+    from flows.config import Config
+    from flows.evaluate import evaluate_flow
+    from flows.index import index_flow
+    from flows.train import train_flow
+    from storage.workspace import open_workspace
+    from tasks.collection.task import demo_collection
+
+    space = open_workspace(workspace)
+    collection = str(demo_collection(space))
+    print(_train_text(_run(train_flow, collection, Config(), str(space.root))))
+    print(_index_text(_run(index_flow, collection, "demo", "champion", Config(), str(space.root))))
+    evaluated = _run(evaluate_flow, collection, "test", "champion", str(space.root))
+    print(_evaluate_text(evaluated))
+    query = sorted(Path(collection, "test").glob("*.jpg"))[0]
+    home = f" --workspace {workspace}" if workspace is not None else ""
+    print(f"\nNext, search for scenes like a picture:\n  scenekin search {_short(query)} --name demo{home}")
+
+
+@app.command()
+@sentence_on_error
+def config() -> None:
+    """Print every setting with its default, as YAML for --config."""
+    import yaml
+
+    from flows.config import Config
+
+    print(yaml.safe_dump(Config().model_dump(mode="json"), sort_keys=False), end="")
+
+
+def _quiet() -> None:
+    """Settings of the libraries that people may override, before these are imported."""
+    defaults = {
+        "PREFECT_LOGGING_LEVEL": "CRITICAL",  # a failure is said once, in a sentence
+        "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
+        "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "MLFLOW_LOGGING_LEVEL": "ERROR",
+        "MLFLOW_DISABLE_TELEMETRY": "true",
+        "DO_NOT_TRACK": "true",
+    }
+    for name, value in defaults.items():
+        os.environ.setdefault(name, value)
+
+
+def _settings(file: Path | None, assignments: list[str] | None) -> Any:
+    _quiet()
+    from scenekin.settings import read_config
+
+    return read_config(file, assignments or [])
+
+
+def _run(flow: Callable[..., T], *args: Any) -> T:
+    """Run a flow here, against the configured server or an ephemeral one."""
+    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+
+    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):  # joining its thread takes a second
+        return flow(*args)
+
+
+def _path(workspace: Path | None) -> str | None:
+    return None if workspace is None else str(workspace)
+
+
+def _short(path: Path) -> str:
+    return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def _say(answer: dict[str, Any], as_json: bool, text: str) -> None:
+    print(json.dumps(answer, ensure_ascii=False) if as_json else text)
+
+
+def _train_text(result: "TrainResult") -> str:
+    lines = [f"scenekin version {result.model.version} ({', '.join(result.model.aliases)}): {result.reason}"]
+    for candidate in sorted(result.candidates, key=lambda each: -(each.metrics.get("ndcg_auc") or 0)):
+        lines.append(f"  {candidate.method:12} validation NDCG AUC {candidate.metrics.get('ndcg_auc', 0):.1f}")
+    cached = sum(stage.cached for stage in result.stages)
+    lines.append(f"  stages: {len(result.stages)}, cached: {cached}")
+    return "\n".join([*lines, f"Report: {_short(Path(result.report))}"])
+
+
+def _index_text(result: "IndexResult") -> str:
+    facts = result.index
+    lines = [
+        f"index {facts['name']} version {facts['version']}: {facts['images']} images ({facts['added']} added, "
+        f"{facts['changed']} changed, {facts['removed']} removed), {len(result.refused)} refused, {result.seconds} s"
+    ]
+    return "\n".join([*lines, *(f"  refused {refusal['item']}: {refusal['reason']}" for refusal in result.refused)])
+
+
+def _evaluate_text(result: "EvaluateResult") -> str:
+    lines = [f"{result.split}: {result.queries} queries, {result.left_out} left out", f"  {'method':32} NDCG AUC  PCC AUC"]
+    for summary in result.methods.values():
+        figures = ("–" if summary[name] is None else f"{summary[name]:.1f}" for name in ("ndcg_auc", "pcc_auc"))
+        lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *figures))
+    return "\n".join([*lines, f"Report: {_short(Path(result.report))}"])

@@ -1,0 +1,35 @@
+"""References to model folders, and the folders kept in the workspace."""
+
+import hashlib
+import shutil
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict
+
+from storage.artifacts import file_digest, fresh_folder
+from storage.workspace import Workspace
+
+
+class ModelRef(BaseModel):
+    """A model folder: its path relative to the workspace, and the digest of what decides its embeddings."""
+
+    model_config = ConfigDict(frozen=True)
+
+    path: str
+    digest: str
+
+
+def refer_to_model(workspace: Workspace, folder: Path) -> ModelRef:
+    """The reference of a folder in the workspace."""
+    parts = [file_digest(folder / name) for name in ("config.json", "model.safetensors")]
+    digest = hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
+    return ModelRef(path=folder.relative_to(workspace.root).as_posix(), digest=digest)
+
+
+def keep_model(workspace: Workspace, model: ModelRef) -> ModelRef:
+    """Copy the folder to the workspace's models, named by its digest, so that artifacts may be deleted."""
+    kept = workspace.models / model.digest
+    if not kept.exists():
+        with fresh_folder(kept) as folder:
+            shutil.copytree(workspace.root / model.path, folder, dirs_exist_ok=True)
+    return model.model_copy(update={"path": kept.relative_to(workspace.root).as_posix()})

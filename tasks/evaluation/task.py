@@ -1,0 +1,182 @@
+"""The stages that evaluate methods on a split, and write the report."""
+
+import json
+import shutil
+from collections.abc import Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import BaseModel, ConfigDict
+
+from storage.artifacts import Artifact, folder_of, fresh_folder
+from storage.tables import matrix, read_table
+from storage.workspace import Workspace
+from tasks.caching import StageRun, stage
+from tasks.captions.tfidf import tfidf
+from tasks.captions.vocabulary import vocabulary_from
+from tasks.evaluation.baselines import GAP, RMAC, baseline_embeddings
+from tasks.evaluation.compare import compare, make_examples, shown_methods
+from tasks.evaluation.figures import curve_figure, scatter_figure
+from tasks.evaluation.report import Report, render_report
+from tasks.evaluation.sheets import Example
+from tasks.evaluation.summary import MethodSummary
+from tasks.features.descriptors import Descriptors, load_descriptors
+from tasks.images.decode import decode
+from tasks.metrics.truth import make_truth
+from tasks.model.backbones import ARCHITECTURES
+from tasks.model.config import BackboneConfig, PoolingConfig
+
+EXAMPLES = 6
+VERSIONS = ("scenekin", "torch", "timm", "numpy", "scipy", "nltk", "pillow")
+
+
+class EvaluationData(BaseModel):
+    """What an evaluation reads; `images`, `features` and `captions` are those of the split that is evaluated."""
+
+    model_config = ConfigDict(frozen=True)
+
+    split: str
+    vocabulary: Artifact
+    train_images: Artifact
+    train_features: Artifact
+    images: Artifact
+    features: Artifact
+    captions: Artifact
+
+
+@stage("evaluation", libraries=("matplotlib", "numpy", "pillow", "scipy"))
+def evaluate(
+    run: StageRun, data: EvaluationData, embeddings: Mapping[str, Artifact], backbone: BackboneConfig, seed: int
+) -> None:
+    """All methods on one split (METHOD.md 6) → evaluation.json, figures/, and sheets/ of example queries."""
+    table = read_table(run.open(data.captions) / f"captions/{data.split}.parquet")
+    captions = dict(zip(table["image_id"].to_pylist(), table["captions"].to_pylist(), strict=True))
+    vocabulary = vocabulary_from(read_table(run.open(data.vocabulary) / "vocabulary.parquet"))
+    tfidf_NV = tfidf(list(captions.values()), vocabulary)
+    truth = make_truth(tfidf_NV, seed=seed)
+    images = read_table(run.open(data.images) / f"captioned/{data.split}.parquet")
+    visual = _baselines(run, data, backbone, seed)
+    visual |= {method: _embeddings(run, artifact, images) for method, artifact in embeddings.items()}
+    methods = compare(truth, visual, seed=seed)
+    shown = {methods[name].label: visual[name] for name in shown_methods(methods)}
+    path_of = dict(zip(images["image_id"].to_pylist(), images["path"].to_pylist(), strict=True))
+    read = run.reader(images)
+    examples = make_examples(
+        truth, tfidf_NV, captions, shown, lambda image_id: decode(read(path_of[image_id])), count=EXAMPLES, seed=seed
+    )
+    scores = {label: truth.scores(embedding_ND) for label, embedding_ND in shown.items()}
+    _write_pictures(run.folder / "figures", {
+        "ndcg.png": curve_figure(methods, "ndcg"),
+        "pcc.png": curve_figure(methods, "pcc"),
+        "scatter.png": scatter_figure(truth.relevance_QM, scores, seed=seed),
+    })
+    _write_pictures(run.folder / "sheets", {f"{n}.jpg": example.sheet for n, example in enumerate(examples)})
+    copy_N = table["copy_group"].to_numpy()
+    facts = {
+        "split": data.split,
+        "queries": len(truth.query_Q),
+        "images": truth.relevance_QM.shape[1],
+        "left_out": truth.without_stems + methods["captions"].ndcg_left_out,
+        "copies": int((np.bincount(copy_N)[copy_N[truth.query_Q]] > 1).sum()),
+        "methods": {name: summary.model_dump(mode="json") for name, summary in methods.items()},
+        "examples": [example.model_dump(mode="json") for example in examples],
+    }
+    (run.folder / "evaluation.json").write_text(json.dumps(facts))
+
+
+@stage("report", libraries=("jinja2",))
+def write_report(
+    run: StageRun,
+    evaluation: Artifact,
+    summary: Artifact,
+    title: str,
+    model: str,
+    notes: tuple[str, ...],
+    config: BaseModel,
+) -> None:
+    """An evaluation and the collection's problem counts → report.html, one file that opens offline, and report.json."""
+    folder = run.open(evaluation)
+    facts: dict[str, Any] = json.loads((folder / "evaluation.json").read_text())
+    examples = [
+        Example(**example, sheet=(folder / f"sheets/{n}.jpg").read_bytes())
+        for n, example in enumerate(facts.pop("examples"))
+    ]
+    report = Report(
+        **facts,
+        title=title,
+        collection=Path(run.runtime.source).name,
+        model=model,
+        notes=notes,
+        seconds=run.seconds,
+        problem_counts=json.loads((run.open(summary) / "summary.json").read_text())["problem_counts"],
+        versions={library: version(library) for library in VERSIONS},
+        config=config.model_dump(mode="json"),
+        examples=tuple(examples),
+        figures={name: (folder / f"figures/{name}.png").read_bytes() for name in ("ndcg", "pcc", "scatter")},
+    )
+    (run.folder / "report.html").write_text(render_report(report))
+    (run.folder / "report.json").write_text(report.model_dump_json(indent=1))
+
+
+class Evaluation(BaseModel):
+    """The figures of an evaluation."""
+
+    queries: int
+    left_out: int
+    methods: dict[str, MethodSummary]
+
+    def figures(self, method: str) -> dict[str, float]:
+        """A method's figures under names that MLflow takes; undefined ones are left out."""
+        summary = self.methods[method]
+        figures = {"ndcg_auc": summary.ndcg_auc, "pcc_auc": summary.pcc_auc}
+        figures |= {f"ndcg_at_{rank}": value for rank, value in summary.ndcg.items()}
+        figures |= {f"pcc_at_{rank}": value for rank, value in summary.pcc.items()}
+        return {name: value for name, value in figures.items() if value is not None}
+
+
+def read_evaluation(workspace: Workspace, evaluation: Artifact) -> Evaluation:
+    """The figures of an evaluation stage."""
+    return Evaluation.model_validate_json((folder_of(workspace, evaluation) / "evaluation.json").read_text())
+
+
+def keep_report(workspace: Workspace, report: Artifact, name: str) -> Path:
+    """Copy a report to the workspace's reports; the path of its page."""
+    with fresh_folder(workspace.reports / name) as folder:
+        for file in ("report.html", "report.json"):
+            shutil.copyfile(folder_of(workspace, report) / file, folder / file)
+    return workspace.reports / name / "report.html"
+
+
+def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, seed: int) -> dict[str, np.ndarray]:
+    channels = ARCHITECTURES[backbone.name].channels
+
+    def descriptors(images: Artifact, split: str, features: Artifact, pooling: PoolingConfig) -> Descriptors:
+        digests = read_table(run.open(images) / f"captioned/{split}.parquet", ["sha256"])["sha256"].to_pylist()
+        return load_descriptors(run.open(features) / "features.parquet", digests, pooling, channels)
+
+    train = (data.train_images, "train", data.train_features)
+    split = (data.images, data.split, data.features)
+    return baseline_embeddings(
+        descriptors(*train, GAP),
+        descriptors(*train, RMAC),
+        descriptors(*split, GAP),
+        descriptors(*split, RMAC),
+        seed=seed,
+    )
+
+
+def _embeddings(run: StageRun, embedding: Artifact, images: pa.Table) -> np.ndarray:
+    """embedding_ND, float32, of the images in id order."""
+    table = read_table(run.open(embedding) / "embeddings.parquet")
+    row_of = {sha256: row for row, sha256 in enumerate(table["sha256"].to_pylist())}
+    rows = [row_of[sha256] for sha256 in images["sha256"].to_pylist()]
+    return matrix(table["embedding"]).astype(np.float32)[rows]
+
+
+def _write_pictures(folder: Path, pictures: Mapping[str, bytes]) -> None:
+    folder.mkdir()
+    for name, data in pictures.items():
+        (folder / name).write_bytes(data)

@@ -1,0 +1,49 @@
+"""The ground truth of a split: true similarities of its queries to all its other images (METHOD.md 2, 6)."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tasks.errors import InputError
+from tasks.metrics.curves import NDCG_AT, cut_ranks, log_auc, mean_curve
+from tasks.metrics.ndcg import ndcg
+from tasks.metrics.ranking import drop_self
+
+QUERIES = 1000
+LEAST_IMAGES = 4  # fewer rank too little to judge by
+
+
+@dataclass(frozen=True)
+class Truth:
+    """relevance_QM, M = N − 1: s of each query to the split's other images in id order; query_Q are the queries' rows."""
+
+    query_Q: np.ndarray
+    relevance_QM: np.ndarray
+    without_stems: int  # images of the split that are no query because no stem of theirs has a weight
+
+    def scores(self, embedding_ND: np.ndarray) -> np.ndarray:
+        """score_QM: dot products of the queries' embeddings with the other images'."""
+        return drop_self(embedding_ND[self.query_Q] @ embedding_ND.T, self.query_Q)
+
+    def ndcg_auc(self, embedding_ND: np.ndarray) -> float:
+        """NDCG AUC, 0–100, of embeddings of the split's images in id order (METHOD.md 6)."""
+        at = cut_ranks(NDCG_AT, self.relevance_QM.shape[1])
+        return float(log_auc(mean_curve(ndcg(self.relevance_QM, self.scores(embedding_ND), at)), at))
+
+
+def make_truth(tfidf_NV: csr_array, *, seed: int = 0, queries: int = QUERIES) -> Truth:
+    """Up to `queries` seeded queries of a split; an image without any weighted stem is never one.
+
+    Raises InputError where the split has too few images, or none whose captions share a stem with another's.
+    """
+    if tfidf_NV.shape[0] < LEAST_IMAGES:
+        raise InputError(
+            f"The split has {tfidf_NV.shape[0]} images with captions; at least {LEAST_IMAGES} are needed to judge by."
+        )
+    eligible = np.flatnonzero(np.diff(tfidf_NV.indptr) > 0)
+    query_Q = np.sort(np.random.default_rng(seed).permutation(eligible)[:queries])
+    relevance_QM = drop_self((tfidf_NV[query_Q] @ tfidf_NV.T).toarray(), query_Q)
+    if not (relevance_QM > 0).any():
+        raise InputError("No two images of the split have a word of the train captions in common; check the captions.")
+    return Truth(query_Q, relevance_QM, tfidf_NV.shape[0] - len(eligible))

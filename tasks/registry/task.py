@@ -1,0 +1,102 @@
+"""Registration of the best candidate: not cached but idempotent, by the digest of the model."""
+
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import version
+from importlib.util import find_spec
+from pathlib import Path
+
+import pandas as pd
+from PIL import Image
+from prefect import task
+
+from storage.artifacts import Artifact, folder_of
+from storage.models import ModelRef, keep_model, refer_to_model
+from storage.registry import Registered, Served, find_model, find_version, register
+from storage.tracking import log_files
+from storage.workspace import Workspace
+from tasks.model.folder import load
+from tasks.source import closure
+
+SERVED_BY = "tasks.registry.pyfunc"
+REQUIREMENTS = ("mlflow", "nltk", "numpy", "pandas", "pillow", "pyarrow", "pydantic", "safetensors", "scipy", "timm", "torch")
+
+
+def candidate_model(workspace: Workspace, training: Artifact) -> ModelRef:
+    """The model that a training stage wrote."""
+    return refer_to_model(workspace, folder_of(workspace, training) / "model")
+
+
+def run_of(workspace: Workspace, training: Artifact) -> str:
+    """The MLflow run in which a training stage trained."""
+    run_id: str = json.loads((folder_of(workspace, training) / "training.json").read_text())["run_id"]
+    return run_id
+
+
+@task
+def find_registered(workspace: Workspace, name: str) -> Registered:
+    """The registered version of an alias or number. Raises StorageError."""
+    return find_model(workspace, name)
+
+
+@task
+def register_model(
+    workspace: Workspace,
+    run_id: str,
+    best: str,
+    candidates: Mapping[str, ModelRef],
+    config: str,
+    metrics: Mapping[str, float],
+) -> Registered:
+    """Register the best candidate, or find the version that it is already; all candidates stay in the workspace."""
+    kept = {method: keep_model(workspace, model) for method, model in candidates.items()}
+    known = find_version(workspace, kept[best])
+    if known is not None:
+        return known
+    with tempfile.TemporaryDirectory() as folder:
+        code = _travelling_code(Path(folder))
+        served = Served(
+            python_model=_file_of(SERVED_BY),
+            code=code,
+            input_example=pd.DataFrame({"image": [_example()]}),
+            requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS),
+            dimension=load(workspace.root / kept[best].path).config.dimension,
+        )
+        return register(
+            workspace, run_id, kept[best], candidates=kept, config=config, metrics=metrics, served=served
+        )
+
+
+@task
+def attach_report(workspace: Workspace, run_id: str, report: Artifact) -> None:
+    """Log a report to a training run."""
+    log_files(workspace, run_id, folder_of(workspace, report), "report")
+
+
+def _travelling_code(folder: Path) -> Path:
+    """A copy of the modules that the served model imports, so that it loads where scenekin is not installed."""
+    for module in sorted(closure({SERVED_BY})):
+        source = _file_of(module)
+        parts = module.split(".")
+        target = folder.joinpath(*parts, "__init__.py") if source.name == "__init__.py" else folder.joinpath(*parts).with_suffix(".py")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(source, target)
+        for depth in range(1, len(parts)):
+            folder.joinpath(*parts[:depth], "__init__.py").touch()
+    return folder
+
+
+def _file_of(module: str) -> Path:
+    spec = find_spec(module)
+    assert spec is not None
+    assert spec.origin is not None
+    return Path(spec.origin)
+
+
+def _example() -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", (64, 48), (90, 140, 200)).save(stream, "PNG")
+    return stream.getvalue()

@@ -1,0 +1,52 @@
+"""Publication of an index version."""
+
+import hashlib
+import json
+
+from prefect import task
+
+from storage.artifacts import Artifact, folder_of
+from storage.index import IndexModel, Manifest, Refused, publish
+from storage.registry import MODEL, Registered
+from storage.tables import read_table
+from storage.workspace import Workspace
+from tasks.caching import Runtime
+from tasks.embedding.task import FILE
+from tasks.model.folder import load
+
+
+@task
+def publish_index(
+    workspace: Workspace,
+    name: str,
+    collection: Artifact,
+    embedding: Artifact,
+    registered: Registered,
+    runtime: Runtime,
+    allow_shrink: bool,
+) -> Manifest:
+    """Images and their embeddings → the current version of an index; listed = indexed + refused. Raises StorageError."""
+    folder = folder_of(workspace, collection)
+    images = read_table(folder / "images.parquet")
+    unreadable = {
+        entry["sha256"]: entry["reason"]
+        for entry in json.loads((folder_of(workspace, embedding) / "refused.json").read_text())
+    }
+    usable = [sha256 not in unreadable for sha256 in images["sha256"].to_pylist()]
+    refused = [
+        Refused(item=row["image_id"], reason=unreadable[row["sha256"]])
+        for row in images.filter([not use for use in usable]).to_pylist()
+    ]
+    refused += [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
+    config = load(workspace.root / registered.model.path).config
+    return publish(
+        workspace,
+        name,
+        images.filter(usable),
+        folder_of(workspace, embedding) / FILE,
+        collection=runtime.images or runtime.source,
+        model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
+        preprocessing=hashlib.sha256(config.preprocessing.model_dump_json().encode()).hexdigest()[:16],
+        refused=sorted(refused, key=lambda refusal: refusal.item),
+        allow_shrink=allow_shrink,
+    )

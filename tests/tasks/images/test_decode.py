@@ -1,0 +1,251 @@
+import json
+import struct
+import zlib
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from PIL import Image
+
+from tasks.images.decode import MAX_PIXELS, UnreadableImage, decode
+from tests.shared import DATA, case, with_shared
+from tests.tasks.images.making import encode, flat, noise
+
+PILLOW_FILES = DATA / "imperfect" / "pillow_tests"
+
+ORIENTATION = 0x0112
+# How pixels are stored so that they show upright, by what the EXIF standard says of row 0 and column 0.
+STORED = {
+    1: lambda shown: shown,  # top, left
+    2: lambda shown: shown[:, ::-1],  # top, right
+    3: lambda shown: shown[::-1, ::-1],  # bottom, right
+    4: lambda shown: shown[::-1],  # bottom, left
+    5: lambda shown: shown.swapaxes(0, 1),  # left, top
+    6: lambda shown: shown[:, ::-1].swapaxes(0, 1),  # right, top
+    7: lambda shown: shown[::-1, ::-1].swapaxes(0, 1),  # right, bottom
+    8: lambda shown: shown[::-1].swapaxes(0, 1),  # left, bottom
+}
+
+
+def rgb(data: bytes) -> np.ndarray:
+    image = decode(data)
+    assert image.mode == "RGB"
+    return np.asarray(image).astype(int)
+
+
+def with_orientation(image: Image.Image, value: int, format: str = "png") -> bytes:
+    exif = Image.Exif()
+    exif[ORIENTATION] = value
+    return encode(image, format, exif=exif)
+
+
+@pytest.mark.parametrize("value", STORED)
+@pytest.mark.parametrize("format", ["png", "tiff"])
+def test_every_exif_orientation_shows_the_same_picture(value: int, format: str) -> None:
+    shown = np.asarray(noise())
+    stored = Image.fromarray(np.ascontiguousarray(STORED[value](shown)))
+    np.testing.assert_array_equal(rgb(with_orientation(stored, value, format)), shown)
+
+
+@pytest.mark.parametrize("value", [0, 9, 65535])
+def test_an_orientation_that_means_nothing_is_ignored(value: int) -> None:
+    np.testing.assert_array_equal(rgb(with_orientation(noise(), value)), np.asarray(noise()))
+
+
+@pytest.mark.filterwarnings("ignore:Corrupt EXIF")
+def test_damaged_exif_counts_as_none() -> None:
+    data = encode(noise(), exif=b"Exif\0\0MM\0*\0\0\0\x08\xff\xff\x01")
+    np.testing.assert_array_equal(rgb(data), np.asarray(noise()))
+
+
+@pytest.mark.parametrize("mode", ["1", "L"])
+def test_grey_fills_three_channels(mode: str) -> None:
+    grey = noise().convert(mode)
+    np.testing.assert_array_equal(rgb(encode(grey)), np.asarray(grey.convert("RGB")))
+
+
+def test_transparency_shows_white() -> None:
+    for mode, colour in [("RGBA", (255, 0, 0, 0)), ("LA", (10, 0))]:
+        assert (rgb(encode(flat(colour, mode=mode))) == 255).all()
+    half = rgb(encode(flat((200, 0, 100, 128), mode="RGBA")))
+    np.testing.assert_allclose(half, np.broadcast_to([227, 127, 177], half.shape), atol=1)
+    np.testing.assert_allclose(rgb(encode(flat((0, 128), mode="LA"))), 127, atol=1)
+
+
+def test_colour_under_full_transparency_has_no_influence() -> None:
+    alpha = noise(seed=1).convert("L").point(lambda value: 255 * (value > 128))
+    shown = []
+    for hidden in ("red", "green"):
+        picture = Image.composite(noise(), flat(hidden), alpha)
+        picture.putalpha(alpha)
+        shown.append(rgb(encode(picture)))
+    np.testing.assert_array_equal(*shown)
+
+
+def test_palettes_with_and_without_transparency() -> None:
+    palette = noise().quantize(4)
+    np.testing.assert_array_equal(rgb(encode(palette)), np.asarray(palette.convert("RGB")))
+    kept = np.asarray(palette) != 2
+    expected = np.where(kept[..., None], np.asarray(palette.convert("RGB")), 255)
+    for transparency in (2, bytes([255, 255, 0, 255])):
+        np.testing.assert_array_equal(rgb(encode(palette, transparency=transparency)), expected)
+    np.testing.assert_array_equal(rgb(encode(palette, "gif", transparency=2)), expected)
+
+
+def test_a_transparent_colour_shows_white() -> None:
+    stripes = Image.fromarray(np.array([[[1, 2, 3], [9, 9, 9]]], np.uint8))
+    assert rgb(encode(stripes, transparency=(9, 9, 9))).tolist() == [[[1, 2, 3], [255, 255, 255]]]
+
+
+def test_cmyk_looks_like_its_rgb_twin() -> None:
+    colour = (200, 60, 30)
+    twin = rgb(encode(flat(colour).convert("CMYK"), "jpeg", quality=95))
+    np.testing.assert_allclose(twin, np.broadcast_to(colour, twin.shape), atol=3)
+
+
+def test_sixteen_bits_are_scaled_not_clipped() -> None:
+    ramp = np.arange(0, 65536, 257, dtype=np.uint16).reshape(16, 16)
+    for format in ("png", "tiff"):
+        expected = np.arange(256).reshape(16, 16, 1).repeat(3, 2)
+        np.testing.assert_array_equal(rgb(encode(Image.fromarray(ramp), format)), expected)
+
+
+def test_other_depths_are_scaled_by_what_they_span() -> None:
+    for values in (np.float32([[-1, 0, 1, 3]]), np.int32([[-100_000, 0, 100_000, 300_000]])):
+        assert rgb(encode(Image.fromarray(values), "tiff"))[0, :, 0].tolist() == [0, 64, 128, 255]
+    assert (rgb(encode(Image.fromarray(np.float32([[5, 5]])), "tiff")) == 0).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_float_pixels_that_are_no_number_leave_the_others_as_they_are() -> None:
+    values = np.float32([[0, 0.2, 1, np.nan, np.inf, -np.inf]])
+    assert rgb(encode(Image.fromarray(values), "tiff"))[0, :, 0].tolist() == [0, 51, 255, 0, 0, 0]
+
+
+@pytest.mark.parametrize("format", ["gif", "png", "tiff", "webp"])
+def test_the_first_frame_stands_for_all(format: str) -> None:
+    first, later = flat("red"), [flat("blue"), flat("green")]
+    options = {"lossless": True} if format == "webp" else {}
+    data = encode(first, format, save_all=True, append_images=later, **options)
+    np.testing.assert_array_equal(rgb(data), np.asarray(first))
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"", "empty file"),
+        (b"GIF", "not an image of a known type"),
+        (b"<html>404</html>", "not an image of a known type"),
+        (encode(noise(99, 99))[:-200], "truncated"),
+        (encode(noise(99, 99), "jpeg")[:-200], "truncated"),
+        (encode(noise(99, 99), "gif")[:-200], "truncated"),
+    ],
+)
+def test_what_cannot_be_decoded_is_refused_with_a_reason(data: bytes, reason: str) -> None:
+    with pytest.raises(UnreadableImage, match=reason) as caught:
+        decode(data)
+    assert "\n" not in str(caught.value)
+
+
+def bomb(width: int = 20_000, height: int = 10_000) -> bytes:
+    """A PNG that is small and says that it is large."""
+
+    def chunk(kind: bytes, content: bytes) -> bytes:
+        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
+
+    header = chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 1, 0, 0, 0, 0))
+    return b"\x89PNG\r\n\x1a\n" + header + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+def test_a_decompression_bomb_is_refused() -> None:
+    with pytest.raises(UnreadableImage, match=str(MAX_PIXELS)):
+        decode(bomb())
+
+
+def test_the_limit_holds_where_pillow_s_own_is_lifted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
+    with pytest.raises(UnreadableImage, match=f"20000 x 10000 pixels are over the limit of {MAX_PIXELS}"):
+        decode(bomb())
+
+
+SEEDS = [encode(noise().quantize(16) if format == "gif" else noise(), format) for format in
+         ("png", "jpeg", "gif", "webp", "tiff", "bmp", "ppm", "jpeg2000", "tga", "pcx", "ico")]
+
+
+@pytest.mark.filterwarnings("ignore")
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(SEEDS), st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255))), st.floats(0, 1))
+def test_damaged_bytes_are_decoded_or_refused(seed: bytes, changes: list[tuple[float, int]], kept: float) -> None:
+    data = bytearray(seed)
+    for place, value in changes:
+        data[int(place * len(data))] = value
+    try:
+        assert decode(bytes(data[: round(kept * len(data))])).mode == "RGB"
+    except UnreadableImage as error:
+        assert str(error)
+
+
+@with_shared
+@pytest.mark.parametrize(
+    ("name", "size"),
+    [
+        ("hopper_gray.jpg", (128, 128)),
+        ("hopper_orientation_6.jpg", (128, 128)),
+        ("invalid-exif.jpg", (200, 200)),
+        ("junk_jpeg_header.jpg", (1024, 768)),
+        ("pil_sample_cmyk.jpg", (100, 100)),
+        ("truncated_app14.jpg", (100, 100)),
+    ],
+)
+def test_imperfect_files_that_can_be_decoded(name: str, size: tuple[int, int]) -> None:
+    assert decode((PILLOW_FILES / name).read_bytes()).size == size
+
+
+@with_shared
+@pytest.mark.parametrize("name", ["broken_data_stream.png", "truncated_image.png", "truncated_jpeg.jpg", "LICENSE"])
+def test_imperfect_files_that_are_refused(name: str) -> None:
+    with pytest.raises(UnreadableImage):
+        decode((PILLOW_FILES / name).read_bytes())
+
+
+@with_shared
+def test_four_channel_jpegs_look_like_their_twin() -> None:
+    twin = rgb((case("F05") / "scene_rgb.jpg").read_bytes())
+    for name in ("scene_cmyk.jpg", "scene_ycck.jpg", "scene_cmyk_noadobe_inverted.jpg"):
+        assert np.abs(rgb((case("F05") / name).read_bytes()) - twin).mean() < 20
+
+
+@with_shared
+def test_oriented_photographs_look_like_the_upright_one() -> None:
+    upright = rgb((case("F06") / "upright.png").read_bytes())
+    for name in [*(f"o{value}.jpg" for value in STORED), "badtag0.jpg", "badtag9.jpg"]:
+        shown = rgb((case("F06") / name).read_bytes())
+        assert shown.shape == upright.shape
+        assert np.abs(shown - upright).mean() < 8
+
+
+@with_shared
+def test_cut_outs_look_alike_whatever_is_hidden() -> None:
+    red, green = (rgb((case("F08") / f"rgba_hidden_{colour}.png").read_bytes()) for colour in ("red", "green"))
+    np.testing.assert_array_equal(red, green)
+    assert (rgb((case("F08") / "all_transparent.png").read_bytes()) == 255).all()
+    for name in ("palette_bytes.png", "palette_index.png", "palette.gif"):
+        assert np.abs(rgb((case("F08") / name).read_bytes()) - red).mean() < 8
+
+
+@with_shared
+def test_moving_pictures_look_like_their_first_frame() -> None:
+    still = rgb((case("F09") / "still_0.png").read_bytes())
+    for name in ("anim.gif", "anim.webp", "anim_apng.png", "pages.tif", "really_a_gif.jpg"):
+        assert np.abs(rgb((case("F09") / name).read_bytes()) - still).mean() < 8
+
+
+@with_shared
+def test_every_file_of_extreme_size_is_decoded_but_the_bomb() -> None:
+    names = [json.loads(line)["file_name"] for line in (case("F11") / "metadata.jsonl").read_text().splitlines()]
+    large = {"big_96MP.png", "bomb_200MP.png"}
+    for name in set(names) - large:
+        assert min(decode((case("F11") / name).read_bytes()).size) >= 1
+    with pytest.raises(UnreadableImage, match="pixels"):
+        decode((case("F11") / "bomb_200MP.png").read_bytes())

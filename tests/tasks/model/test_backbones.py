@@ -1,0 +1,154 @@
+import hashlib
+from pathlib import Path
+from typing import Any, get_args
+from urllib.error import URLError
+
+import pytest
+import torch
+import torchvision
+from PIL import Image
+from sklearn.datasets import load_sample_images
+from torch import nn
+
+from tasks.errors import InputError
+from tasks.images.preprocess import normalise, to_pixels
+from tasks.model.backbones import (
+    ARCHITECTURES,
+    create_backbone,
+    preprocessing_of,
+    weights_digest,
+    weights_file,
+)
+from tasks.model.config import BackboneConfig, BackboneName
+from tests.tasks.model.making import random
+
+LITE0 = BackboneConfig(name="efficientnet_lite0")
+
+
+@pytest.fixture(scope="module")
+def resnet18() -> nn.Module:
+    torch.manual_seed(0)
+    return torchvision.models.resnet18(weights=None).eval()
+
+
+@pytest.fixture
+def resnet18_file(resnet18: nn.Module, tmp_path: Path) -> Path:
+    torch.save(resnet18.state_dict(), tmp_path / "resnet18.pth")
+    return tmp_path / "resnet18.pth"
+
+
+@pytest.fixture(scope="module")
+def pictures() -> dict[str, Image.Image]:
+    samples = load_sample_images()
+    names = (Path(name).name for name in samples.filenames)
+    return dict(zip(names, map(Image.fromarray, samples.images), strict=True))
+
+
+@pytest.fixture
+def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """An empty torch cache, and no network."""
+
+    def no_network(*_: Any, **__: Any) -> None:
+        raise URLError("no network")
+
+    monkeypatch.setattr(torch.hub, "download_url_to_file", no_network)
+    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
+    return tmp_path
+
+
+@pytest.mark.parametrize("name", get_args(BackboneName))
+def test_the_map_has_the_channels_and_stride_that_are_said(name: BackboneName) -> None:
+    with torch.device("meta"):
+        feature_map_BCHW = create_backbone(BackboneConfig(name=name), pretrained=False)(torch.empty(2, 3, 64, 96))
+    assert feature_map_BCHW.shape == (2, ARCHITECTURES[name].channels, 2, 3)
+    assert preprocessing_of(BackboneConfig(name=name)).stride == ARCHITECTURES[name].stride == 32
+
+
+def test_lite0_holds_the_weights_of_its_package(lite0: nn.Module) -> None:
+    packaged = list(torch.load(weights_file(LITE0), weights_only=True).values())
+    own = list(lite0.state_dict().values())
+    assert all(torch.equal(tensor, given) for tensor, given in zip(own, packaged, strict=False))
+    assert [tuple(tensor.shape) for tensor in packaged[len(own) :]] == [(1000, 1280), (1000,)]
+    assert not any(module.training for module in lite0.modules())
+
+
+@torch.inference_mode()
+@pytest.mark.parametrize(("picture", "label"), [("china.jpg", "stupa"), ("flower.jpg", "daisy")])
+def test_lite0_sees_what_imagenet_taught_it(
+    lite0: nn.Module, pictures: dict[str, Image.Image], picture: str, label: str
+) -> None:
+    pixels_HWC = to_pixels(pictures[picture], preprocessing_of(LITE0))
+    feature_map_BCHW = lite0(normalise(pixels_HWC[None], preprocessing_of(LITE0)))
+    assert 0 <= feature_map_BCHW.min() <= feature_map_BCHW.max() <= 6
+    weight_KC, bias_K = list(torch.load(weights_file(LITE0), weights_only=True).values())[-2:]
+    logit_K = weight_KC @ feature_map_BCHW.mean((0, 2, 3)) + bias_K
+    assert {"stupa": 832, "daisy": 985}[label] in logit_K.topk(5).indices
+
+
+def test_each_backbone_sees_the_colours_it_was_trained_on() -> None:
+    assert preprocessing_of(BackboneConfig(size=320)).mean == (0.5, 0.5, 0.5)
+    resnet = preprocessing_of(BackboneConfig(name="resnet50", size=576))
+    assert (resnet.size, resnet.mean, resnet.std) == (576, (0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+
+
+@torch.inference_mode()
+def test_a_resnet_from_a_file_is_torchvision_s_without_its_end(resnet18: nn.Module, resnet18_file: Path) -> None:
+    backbone = create_backbone(BackboneConfig(name="resnet18", weights=str(resnet18_file)))
+    feature_map_BCHW = backbone(random(2, 3, 64, 96))
+    logits = resnet18.fc(feature_map_BCHW.mean((2, 3)))
+    torch.testing.assert_close(logits, resnet18(random(2, 3, 64, 96)))
+
+
+def test_the_digest_is_that_of_the_weights_file(resnet18_file: Path) -> None:
+    config = BackboneConfig(name="resnet18", weights=str(resnet18_file))
+    assert weights_digest(config) == hashlib.sha256(resnet18_file.read_bytes()).hexdigest()
+    assert weights_digest(config) != weights_digest(LITE0)
+
+
+def test_a_missing_weights_file_is_said(tmp_path: Path) -> None:
+    config = BackboneConfig(name="resnet18", weights=str(tmp_path / "nothing.pth"))
+    for use in (create_backbone, weights_file, weights_digest):
+        with pytest.raises(InputError, match=r"No weights file at .*nothing\.pth; set backbone\.weights"):
+            use(config)
+
+
+def test_weights_of_another_network_are_refused(resnet18_file: Path) -> None:
+    for name in ("efficientnet_lite0", "resnet50"):
+        with pytest.raises(InputError, match="weights of another network"):
+            create_backbone(BackboneConfig(name=name, weights=str(resnet18_file)))
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ([random(3)], "not a file of network weights"),
+        ({"epoch": 3, "state_dict": {}}, "another network"),
+        ({f"layer{place}.weight": place for place in range(1000)}, "another network"),
+        (random(3), "not a file of network weights"),
+    ],
+)
+def test_a_file_of_something_else_is_refused(content: object, reason: str, tmp_path: Path) -> None:
+    torch.save(content, tmp_path / "weights.pth")
+    with pytest.raises(InputError, match=reason):
+        create_backbone(BackboneConfig(weights=str(tmp_path / "weights.pth")))
+
+
+def test_a_file_that_torch_cannot_read_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "weights.pth").write_text("<html>404</html>")
+    with pytest.raises(InputError, match="not a file of network weights"):
+        create_backbone(BackboneConfig(weights=str(tmp_path / "weights.pth")))
+
+
+def test_without_file_cache_and_network_one_sentence_says_what_to_do(offline: Path) -> None:
+    with pytest.raises(InputError, match=r"weights of resnet101 are neither .* put resnet101-\w+\.pth .* or set backbone\.weights"):
+        create_backbone(BackboneConfig(name="resnet101"))
+    assert not list(offline.glob("checkpoints/*.pth"))
+
+
+def test_weights_in_torch_s_cache_are_used(offline: Path, resnet18_file: Path) -> None:
+    name = Path(torchvision.models.ResNet18_Weights.IMAGENET1K_V1.url).name
+    (offline / "checkpoints").mkdir()
+    cached = offline / "checkpoints" / name
+    resnet18_file.rename(cached)
+    assert weights_file(BackboneConfig(name="resnet18")) == cached
+    assert weights_digest(BackboneConfig(name="resnet18")) == hashlib.sha256(cached.read_bytes()).hexdigest()

@@ -1,0 +1,26 @@
+import pytest
+import torch
+
+from tasks.errors import InputError
+from tasks.model.device import choose_device
+
+
+def there_is(monkeypatch: pytest.MonkeyPatch, *, cuda: bool, mps: bool) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: cuda)
+    monkeypatch.setattr(torch.backends.mps, "is_available", lambda: mps)
+
+
+@pytest.mark.parametrize(
+    ("cuda", "mps", "chosen"), [(True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")]
+)
+def test_auto_takes_the_best_there_is(cuda: bool, mps: bool, chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    there_is(monkeypatch, cuda=cuda, mps=mps)
+    assert choose_device("auto") == torch.device(chosen)
+    assert choose_device("cpu") == torch.device("cpu")
+
+
+@pytest.mark.parametrize("name", ["cuda", "tpu", ""])
+def test_a_device_that_is_not_there_is_refused_with_the_choices(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    there_is(monkeypatch, cuda=False, mps=True)
+    with pytest.raises(InputError, match=f"no device '{name}' here; set device to one of auto, mps, cpu"):
+        choose_device(name)

@@ -1,0 +1,61 @@
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.model.head import flatten_regions
+from tests.tasks.model.making import DIMENSION, random, tiny_projection
+
+
+def test_one_region_is_shifted_projected_and_scaled_to_unit_length() -> None:
+    head, descriptor_BRC = tiny_projection(), random(5, 1, 8)
+    for image, embedding_D in zip(descriptor_BRC[:, 0], head(*flatten_regions(descriptor_BRC)), strict=True):
+        projected_D = (image - head.shift_C) @ head.linear_CD
+        torch.testing.assert_close(embedding_D, projected_D / projected_D.norm())
+
+
+def test_regions_weigh_alike_whatever_their_length() -> None:
+    head, descriptor_BRC = tiny_projection(), random(3, 4, 8)
+    stretched_BRC = head.shift_C + (descriptor_BRC - head.shift_C) * torch.tensor([1.0, 3.0, 0.2, 7.0])[:, None]
+    torch.testing.assert_close(head(*flatten_regions(stretched_BRC)), head(*flatten_regions(descriptor_BRC)))
+
+
+def test_several_regions_are_summed() -> None:
+    head, descriptor_BRC = tiny_projection(), random(5, 3, 8)
+    for regions_RC, embedding_D in zip(descriptor_BRC, head(*flatten_regions(descriptor_BRC)), strict=True):
+        projected_RD = (regions_RC - head.shift_C) @ head.linear_CD
+        summed_D = sum(projected_D / projected_D.norm() for projected_D in projected_RD)
+        torch.testing.assert_close(embedding_D, summed_D / summed_D.norm())
+
+
+@given(st.lists(st.integers(1, 9), min_size=1, max_size=5))
+def test_images_with_unlike_numbers_of_regions_are_as_if_alone(counts: list[int]) -> None:
+    head = tiny_projection()
+    images = [random(1, regions, 8, seed=seed) for seed, regions in enumerate(counts)]
+    alone_BD = torch.cat([head(*flatten_regions(image)) for image in images])
+    owner_S = torch.repeat_interleave(torch.tensor(counts))
+    together_BD = head(torch.cat([image[0] for image in images]), owner_S, len(counts))
+    torch.testing.assert_close(together_BD, alone_BD)
+    torch.testing.assert_close(together_BD.norm(dim=1), torch.ones(len(counts)))
+
+
+def test_half_precision_descriptors_are_projected_in_single() -> None:
+    descriptor_SC, owner_S, images = flatten_regions(random(2, 3, 8))
+    embedding_BD = tiny_projection()(descriptor_SC.half(), owner_S, images)
+    assert embedding_BD.dtype == torch.float32
+    assert embedding_BD.shape == (2, DIMENSION)
+
+
+def test_a_descriptor_at_the_shift_gives_finite_values_and_gradients() -> None:
+    head = tiny_projection()
+    embedding_BD = head(head.shift_C.detach()[None], torch.tensor([0]), 1)
+    embedding_BD.sum().backward()
+    assert embedding_BD.isfinite().all()
+    assert all(parameter.grad.isfinite().all() for parameter in head.parameters())
+
+
+def test_the_head_owns_its_parameters() -> None:
+    head = tiny_projection()
+    shift_C, linear_CD = head.shift_C.detach().clone(), head.linear_CD.detach().clone()
+    copy = type(head)(shift_C, linear_CD)
+    shift_C.zero_()
+    assert (copy.shift_C == head.shift_C).all()

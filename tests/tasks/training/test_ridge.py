@@ -1,0 +1,99 @@
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import torch
+from scipy.sparse import csr_array
+
+from tasks.model.head import Projection
+from tasks.training.ridge import caption_targets, fit_ridge
+from tests.tasks.model.making import random
+
+PENALTIES = (0.1, 1.0, 10.0)
+
+
+def target(images: int = 60, dimension: int = 3) -> np.ndarray:
+    return np.random.default_rng(0).normal(size=(images, dimension))
+
+
+def fitted(descriptor_NC: torch.Tensor, target_ND: np.ndarray) -> list[Projection]:
+    heads: list[Projection] = []
+
+    def keep(head: Projection) -> float:
+        heads.append(head)
+        return 0.0
+
+    fit_ridge(descriptor_NC, target_ND, PENALTIES, keep)
+    return heads
+
+
+def captions() -> csr_array:
+    value_NV = np.random.default_rng(1).random((40, 12)) ** 6
+    return csr_array(value_NV / np.linalg.norm(value_NV, axis=1, keepdims=True))
+
+
+@pytest.mark.parametrize("images", [60, 5])
+def test_each_head_solves_the_ridge_of_targets_on_scaled_descriptors(images: int) -> None:
+    descriptor_NC, target_ND = random(images, 8) + 3, target(images)
+    centred_NC = descriptor_NC.double().numpy() - descriptor_NC.double().numpy().mean(0)
+    unit = np.sqrt((centred_NC**2).sum(1).mean())
+    scaled_NC = centred_NC / unit
+    for penalty, head in zip(PENALTIES, fitted(descriptor_NC, target_ND), strict=True):
+        gram_CC = scaled_NC.T @ scaled_NC + penalty * np.eye(8)
+        expected_CD = np.linalg.solve(gram_CC, scaled_NC.T @ target_ND) / unit
+        np.testing.assert_allclose(head.linear_CD.detach(), expected_CD, rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(head.shift_C.detach(), descriptor_NC.numpy().mean(0), rtol=1e-5)
+
+
+def test_a_penalty_means_the_same_whatever_the_descriptors_unit() -> None:
+    for small, large in zip(fitted(random(60, 8), target()), fitted(1000 * random(60, 8), target()), strict=True):
+        torch.testing.assert_close(large.linear_CD * 1000, small.linear_CD, rtol=1e-4, atol=1e-6)
+
+
+def test_the_best_penalty_stays_and_the_first_of_equals() -> None:
+    scores = iter([1.0, 3.0, 3.0])
+    fit = fit_ridge(random(60, 8), target(), PENALTIES, lambda _: next(scores))
+    assert fit.penalty == 1.0
+    assert fit.scores == {0.1: 1.0, 1.0: 3.0, 10.0: 3.0}
+    torch.testing.assert_close(fit.head.linear_CD, fitted(random(60, 8), target())[1].linear_CD)
+
+
+def test_a_linear_relation_is_found() -> None:
+    descriptor_NC = random(200, 8)
+    target_ND = ((descriptor_NC - descriptor_NC.mean(0)) @ random(8, 3, seed=1)).numpy()
+    head = fit_ridge(descriptor_NC, target_ND, [1e-6], lambda _: 0.0).head
+    embedding_ND = head(descriptor_NC, torch.arange(200), 200).detach().numpy()
+    np.testing.assert_allclose(embedding_ND, target_ND / np.linalg.norm(target_ND, axis=1, keepdims=True), atol=1e-3)
+
+
+def test_descriptors_that_are_all_alike_give_a_finite_head() -> None:
+    for head in fitted(torch.ones(60, 8), target()):
+        assert head.linear_CD.isfinite().all()
+
+
+def test_targets_keep_the_similarities_of_the_captions() -> None:
+    target_ND = caption_targets(captions(), 12, seed=0)
+    value_NV = captions().toarray()
+    centred_NV = value_NV - value_NV.mean(0)
+    np.testing.assert_allclose(target_ND @ target_ND.T, centred_NV @ centred_NV.T, atol=1e-9)
+
+
+def test_targets_are_centred_and_as_many_as_there_can_be() -> None:
+    for dimension, kept in [(3, 3), (12, 12), (500, 12)]:
+        target_ND = caption_targets(captions(), dimension, seed=0)
+        assert target_ND.shape == (40, kept)
+        np.testing.assert_allclose(target_ND.mean(0), 0, atol=1e-12)
+
+
+def test_the_leading_targets_are_those_of_the_decomposition() -> None:
+    left_NV, scale_V, _ = np.linalg.svd(captions().toarray(), full_matrices=False)
+    expected_ND = (left_NV * scale_V)[:, :4]
+    expected_ND = expected_ND - expected_ND.mean(0)
+    target_ND = caption_targets(captions(), 4, seed=0)
+    for found_N, expected_N in zip(target_ND.T, expected_ND.T, strict=True):
+        np.testing.assert_allclose(found_N * np.sign(found_N @ expected_N), expected_N, atol=1e-6)
+    assert all(a >= b for a, b in pairwise(scale_V))
+
+
+def test_the_same_seed_gives_the_same_targets() -> None:
+    np.testing.assert_array_equal(caption_targets(captions(), 4, seed=1), caption_targets(captions(), 4, seed=1))

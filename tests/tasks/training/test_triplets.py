@@ -1,0 +1,206 @@
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from torch import Tensor
+
+from tasks.errors import InputError
+from tasks.model.head import Projection
+from tasks.training.config import TripletConfig
+from tasks.training.mining import Relevance
+from tasks.training.triplets import Progress, train_triplets
+from tests.tasks.model.making import random
+
+IMAGES, GROUPS = 40, 4
+SMALL = TripletConfig(queries=20, relevant=3, hardest=20, batch=16, updates=8, refreshes=6, learning_rate=0.02)
+OWN_GROUP = np.array([[row for row in range(IMAGES) if row % GROUPS == own % GROUPS and row != own] for own in range(IMAGES)])
+RELEVANCE = Relevance(OWN_GROUP, np.arange(IMAGES))
+
+
+def descriptors() -> Tensor:
+    """The group of an image is a faint pattern under loud noise."""
+    return torch.cat([torch.eye(GROUPS).repeat(IMAGES // GROUPS, 1), 1.5 * random(IMAGES, 6)], dim=1)
+
+
+def new_head() -> Projection:
+    return Projection(torch.zeros(10), random(10, 4, seed=5))
+
+
+def embedder(head: Projection) -> Callable[[np.ndarray], Tensor]:
+    return lambda rows: head(descriptors()[torch.from_numpy(rows)], torch.arange(len(rows)), len(rows))
+
+
+def separation(head: Projection) -> float:
+    """How much nearer the images of one group are than those of two."""
+    with torch.no_grad():
+        score_NN = embedder(head)(np.arange(IMAGES)) @ embedder(head)(np.arange(IMAGES)).T
+    group_N = torch.arange(IMAGES) % GROUPS
+    same_NN = group_N[:, None] == group_N
+    return float(score_NN[same_NN].mean() - score_NN[~same_NN].mean())
+
+
+def train(head: Projection, config: TripletConfig = SMALL, seed: int = 0, **options: object) -> Progress:
+    arguments = {"validate": lambda: separation(head), **options}
+    return train_triplets(head, embedder(head), RELEVANCE, config, seed=seed, **arguments)
+
+
+def same(head: Projection, other: Projection) -> bool:
+    return all(torch.equal(a, b) for a, b in zip(head.parameters(), other.parameters(), strict=True))
+
+
+def test_training_lowers_the_loss_and_raises_validation() -> None:
+    head, told = new_head(), {}
+    before = separation(head)
+    progress = train(head, log=lambda metrics, step: told.update({step: metrics}))
+    assert list(told) == [1, 2, 3, 4, 5, 6]
+    assert told[6]["loss"] < 0.7 * told[1]["loss"]
+    assert separation(head) > before + 0.3
+    assert separation(head) == pytest.approx(progress.best_score)
+    assert progress.best_score == max(metrics["validation_ndcg_auc"] for metrics in told.values())
+
+
+def test_what_is_logged_is_finite_and_named() -> None:
+    told: list[dict[str, float]] = []
+    train(new_head(), log=lambda metrics, _: told.append(metrics))
+    for metrics in told:
+        assert metrics.keys() == {
+            "active_share", "images_per_second", "learning_rate", "loss", "spread", "validation_ndcg_auc",
+        }  # fmt: skip
+        assert all(np.isfinite(value) for value in metrics.values())
+        assert 0 < metrics["active_share"] <= 1
+        assert 0 <= metrics["spread"] <= 1
+
+
+def test_the_same_seed_gives_the_same_weights() -> None:
+    first, again, other = new_head(), new_head(), new_head()
+    for head, seed in [(first, 1), (again, 1), (other, 2)]:
+        train(head, seed=seed)
+    assert same(first, again)
+    assert not same(first, other)
+
+
+@pytest.mark.parametrize("interrupted_at", [1, 4])
+def test_a_resumed_run_ends_as_an_uninterrupted_one(interrupted_at: int, tmp_path: Path) -> None:
+    whole, broken, resumed = new_head(), new_head(), new_head()
+    train(whole)
+    steps: list[int] = []
+
+    def interrupt(_: dict[str, float], step: int) -> None:
+        if step == interrupted_at + 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(broken, log=interrupt, checkpoint=tmp_path / "checkpoint.pt")
+    on_step: list[int] = []
+    progress = train(
+        resumed, log=lambda _, step: steps.append(step), on_step=on_step.append, checkpoint=tmp_path / "checkpoint.pt"
+    )
+    assert steps == list(range(interrupted_at + 1, 7))
+    assert sum(on_step) == progress.refresh == 6
+    assert same(whole, resumed)
+    assert [path.name for path in tmp_path.iterdir()] == ["checkpoint.pt"]
+
+
+def test_a_finished_run_that_is_resumed_does_nothing_more(tmp_path: Path) -> None:
+    head, again = new_head(), new_head()
+    first = train(head, checkpoint=tmp_path / "checkpoint.pt")
+    second = train(again, checkpoint=tmp_path / "checkpoint.pt", log=lambda *_: pytest.fail("trained on"))
+    assert same(head, again)
+    assert (first.refresh, first.updates) == (second.refresh, second.updates)
+
+
+def test_a_checkpoint_holds_whatever_kind_of_number_validation_gives(tmp_path: Path) -> None:
+    for refreshes in (1, 2):
+        head = new_head()
+        progress = train(
+            head,
+            SMALL.model_copy(update={"refreshes": refreshes}),
+            validate=lambda head=head: np.float64(separation(head)),
+            checkpoint=tmp_path / "checkpoint.pt",
+        )
+        assert progress.refresh == refreshes
+
+
+def test_the_best_weights_are_kept_and_patience_ends_the_run() -> None:
+    scores = iter([0.5, 0.6, 0.9, 0.8, float("nan"), 0.7, 1.0])
+    head, seen = new_head(), []
+
+    def validate() -> float:
+        seen.append(head.linear_CD.detach().clone())
+        return next(scores)
+
+    progress = train(head, SMALL.model_copy(update={"patience": 3, "refreshes": 50}), validate=validate)
+    assert (progress.refresh, progress.best_refresh, progress.best_score) == (5, 2, 0.9)
+    assert torch.equal(head.linear_CD, seen[2])
+
+
+def test_weights_that_never_improve_are_the_ones_it_began_with() -> None:
+    scores = iter([0.5, 0.4, 0.3, 0.2])
+    head = new_head()
+    train(head, SMALL.model_copy(update={"refreshes": 3}), validate=lambda: next(scores))
+    assert same(head, new_head())
+
+
+def test_only_parameters_that_require_gradients_change() -> None:
+    head = new_head()
+    head.shift_C.requires_grad_(False)
+    train(head)
+    assert (head.shift_C == 0).all()
+    assert not torch.equal(head.linear_CD, new_head().linear_CD)
+
+
+def test_the_learning_rate_is_lowered_after_its_updates() -> None:
+    rates: list[float] = []
+    config = SMALL.model_copy(update={"lower_after": 16, "lower_by": 0.5})
+    train(new_head(), config, log=lambda metrics, _: rates.append(metrics["learning_rate"]))
+    assert rates == [0.02, 0.02, 0.01, 0.01, 0.01, 0.01]
+
+
+def test_refreshes_without_a_triplet_are_counted() -> None:
+    head, told = new_head(), []
+    head.linear_CD.data = torch.cat([5 * torch.eye(4), 0.001 * random(6, 4)])
+    calls = iter(range(100))
+
+    def embed(rows: np.ndarray) -> Tensor:
+        """The first pool is embedded badly, later ones well enough for there to be nothing to learn."""
+        parts = embedder(head)(rows)
+        return parts.roll(1, 0) if next(calls) == 0 else parts
+
+    progress = train_triplets(
+        head, embed, RELEVANCE, SMALL, seed=0, validate=lambda: separation(head), log=lambda *args: told.append(args)
+    )
+    assert progress.skipped == 5
+    assert ["loss" in metrics for metrics, _ in told] == [True, False, False, False, False, False]
+
+
+@pytest.mark.parametrize(
+    "relevance",
+    [
+        Relevance(np.full((IMAGES, 3), -1), np.arange(IMAGES)),
+        Relevance(OWN_GROUP, np.zeros(IMAGES, int)),
+    ],
+    ids=["no image has a relevant one", "all are copies of one another"],
+)
+def test_without_any_triplet_one_sentence_says_so(relevance: Relevance) -> None:
+    head = new_head()
+    with pytest.raises(InputError, match="No triplet could be mined"):
+        train_triplets(head, embedder(head), relevance, SMALL, seed=0, validate=lambda: 0.0)
+
+
+@pytest.mark.parametrize("from_update", [0, 20])
+def test_a_loss_that_is_not_finite_stops_training(from_update: int) -> None:
+    head = new_head()
+
+    def embed(rows: np.ndarray) -> Tensor:
+        return embedder(head)(rows)
+
+    def spoil(_: int) -> None:
+        if separations[0] >= from_update // SMALL.updates:
+            head.linear_CD.data[0, 0] = float("nan")
+        separations[0] += 1
+
+    separations = [0]
+    with pytest.raises(FloatingPointError, match=r"The loss is nan at update \d+; training stops\."):
+        train_triplets(head, embed, RELEVANCE, SMALL, seed=0, validate=lambda: 0.0, on_step=spoil)
