@@ -33,9 +33,7 @@ def index_flow(
         read_images = read(run, format, config)
         listed = narrow(run.workspace, read_images, "images.parquet")
         embedding = run(embed_images, listed, "images.parquet", registered.model)
-        manifest = publish_index(
-            run.workspace, name, read_images, embedding, registered, run.runtime, allow_shrink
-        )
+        manifest = publish_index(run.workspace, name, read_images, embedding, registered, run.runtime, allow_shrink)
         counts = manifest.changes.model_dump()
         return IndexResult(
             index={"name": name, "version": manifest.version, "images": manifest.images, **counts},

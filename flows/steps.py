@@ -10,7 +10,7 @@ from tasks.caching import Runner
 from tasks.captions.task import build_vocabulary
 from tasks.collection.task import digest_collection, read_collection
 from tasks.embedding.task import embed_features, embed_images
-from tasks.evaluation.task import EvaluationData, Evaluation, evaluate, read_evaluation, write_report
+from tasks.evaluation.task import Evaluation, EvaluationData, evaluate, read_evaluation, write_report
 from tasks.features.task import extract_features, weights_digest
 
 
@@ -48,7 +48,13 @@ def prepare(run: Runner, collection: Artifact, split: str, config: Config) -> Pr
 
 
 def report_on(
-    run: Runner, prepared: Prepared, models: Mapping[str, ModelRef], title: str, name: str, notes: tuple[str, ...], config: Config
+    run: Runner,
+    prepared: Prepared,
+    models: Mapping[str, ModelRef],
+    title: str,
+    name: str,
+    notes: tuple[str, ...],
+    config: Config,
 ) -> tuple[Evaluation, Artifact]:
     """Evaluate the models beside the baselines on the prepared split, and write the report."""
     split, space = prepared.split, run.workspace

@@ -88,7 +88,11 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
 @app.command()
 @sentence_on_error
 def check(
-    collection: Collection, format: Format = None, images: Images = None, workspace: Workspace = None, json: AsJson = False
+    collection: Collection,
+    format: Format = None,
+    images: Images = None,
+    workspace: Workspace = None,  # noqa: ARG001  taken by every command; this one writes nothing
+    json: AsJson = False,
 ) -> None:
     """Say what a collection holds and what is wrong with it; writes nothing."""
     from storage.files import collection_trees
@@ -185,7 +189,12 @@ def search(
     answer = {
         "model": {"name": searcher.manifest.model.name, "version": searcher.manifest.model.version},
         "index": {"version": searcher.manifest.version, "images": searcher.manifest.images},
-        "query": {"image": str(query) if query is not None else id, "added": [], "removed": [], "unknown_terms": []},
+        "query": {
+            "image": str(query) if query is not None else id,
+            "added": [],
+            "removed": [],
+            "unknown_terms": [],
+        },
         "results": [asdict(result) for result in results],
     }
     lines = [f"{result.rank:>4}  {result.score:.3f}  {result.image_id}" for result in results]
@@ -233,6 +242,7 @@ def _quiet() -> None:
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
         "MLFLOW_LOGGING_LEVEL": "ERROR",
+        "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",
         "DO_NOT_TRACK": "true",
     }
@@ -286,7 +296,10 @@ def _index_text(result: "IndexResult") -> str:
 
 
 def _evaluate_text(result: "EvaluateResult") -> str:
-    lines = [f"{result.split}: {result.queries} queries, {result.left_out} left out", f"  {'method':32} NDCG AUC  PCC AUC"]
+    lines = [
+        f"{result.split}: {result.queries} queries, {result.left_out} left out",
+        f"  {'method':32} NDCG AUC  PCC AUC",
+    ]
     for summary in result.methods.values():
         figures = ("–" if summary[name] is None else f"{summary[name]:.1f}" for name in ("ndcg_auc", "pcc_auc"))
         lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *figures))

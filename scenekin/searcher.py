@@ -45,7 +45,9 @@ class Searcher:
         space = open_workspace(workspace)
         manifest = current_manifest(space, name)
         if manifest is None:
-            raise StorageError(f"There is no index {name!r} in {space.root}; make one with `scenekin index COLLECTION`.")
+            raise StorageError(
+                f"There is no index {name!r} in {space.root}; make one with `scenekin index COLLECTION`."
+            )
         return cls(space, manifest)
 
     @cached_property
@@ -63,8 +65,8 @@ class Searcher:
         except UnreadableImage as error:
             raise InputError(f"The query {_name(image)} is no usable image: {error}.") from error
         with torch.inference_mode():
-            embedding_BD: np.ndarray = self.model(pixels_HWC[None]).numpy()
-        return embedding_BD[0]
+            embedding_D: np.ndarray = self.model(pixels_HWC[None])[0].numpy()
+        return embedding_D
 
     def embedding_of(self, image_id: str) -> np.ndarray:
         """embedding_D of an image of the index. Raises InputError."""
@@ -72,7 +74,8 @@ class Searcher:
             row = self.image_ids.index(image_id)
         except ValueError:
             raise InputError(f"There is no image {image_id!r} in the index {self.manifest.name!r}.") from None
-        return self._embedding_ND[row].astype(np.float32)
+        embedding_D: np.ndarray = self._embedding_ND[row].astype(np.float32)
+        return embedding_D
 
     def search(
         self, image: Path | str | bytes | None = None, *, image_id: str | None = None, top: int = 10

@@ -5,7 +5,7 @@ import json
 import os
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -93,6 +93,6 @@ def file_digest(path: Path) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _digest_of(files: dict[str, dict[str, int | str]]) -> str:
+def _digest_of(files: Mapping[str, Mapping[str, object]]) -> str:
     listing = json.dumps({name: entry["sha256"] for name, entry in files.items()}, sort_keys=True)
     return hashlib.sha256(listing.encode()).hexdigest()

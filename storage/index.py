@@ -79,7 +79,9 @@ def current_manifest(workspace: Workspace, name: str) -> Manifest | None:
     try:
         return Manifest.model_validate_json((folder / version / MANIFEST).read_text())
     except (OSError, ValueError) as error:
-        raise StorageError(f"Version {version} of the index {name!r} is damaged; run `scenekin index` again.") from error
+        raise StorageError(
+            f"Version {version} of the index {name!r} is damaged; run `scenekin index` again."
+        ) from error
 
 
 def index_rows(workspace: Workspace, manifest: Manifest, columns: list[str]) -> pa.Table:
@@ -89,7 +91,7 @@ def index_rows(workspace: Workspace, manifest: Manifest, columns: list[str]) -> 
 
 
 def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
-    """embedding_ND, float16, of a version in id order, memory-mapped; the raw file is derived again where it is gone."""
+    """embedding_ND, float16, of a version in id order, memory-mapped; the raw file is derived again if it is gone."""
     shape = manifest.images, manifest.dimension
     path = workspace.index / manifest.name / str(manifest.version) / RAW
     if not path.exists() or path.stat().st_size != 2 * shape[0] * shape[1]:
@@ -166,7 +168,10 @@ def _compare(workspace: Workspace, before: Manifest | None, images: pa.Table) ->
     kept = new.keys() & old.keys()
     changed = sum(new[image_id] != old[image_id] for image_id in kept)
     return Changes(
-        added=len(new) - len(kept), changed=changed, removed=len(old) - len(kept), unchanged=len(kept) - changed
+        added=len(new) - len(kept),
+        changed=changed,
+        removed=len(old) - len(kept),
+        unchanged=len(kept) - changed,
     )
 
 

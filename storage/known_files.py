@@ -3,7 +3,6 @@
 import hashlib
 import sqlite3
 import time
-
 from pathlib import Path
 
 SETTLED_NS = 2_000_000_000  # a file that changed this recently may change again within one time stamp
@@ -37,4 +36,3 @@ class KnownFiles:
         if hashed_at - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED_NS:
             self._connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", (name, stamp, sha256))
         return sha256
-

@@ -92,7 +92,7 @@ def _log_model(
         outputs=Schema([TensorSpec(np.dtype(np.float32), (-1, served.dimension))]),
     )
     with mlflow.start_run(run_id=run_id):
-        info = mlflow.pyfunc.log_model(
+        info: ModelInfo = mlflow.pyfunc.log_model(
             name=MODEL,
             python_model=str(served.python_model),
             artifacts={"model": str(workspace.root / model.path)},
@@ -123,7 +123,7 @@ def _registered(workspace: Workspace, client: MlflowClient, version: ModelVersio
     aliases = client.get_registered_model(MODEL).aliases
     return Registered(
         version=int(version.version),
-        run_id=version.run_id,
+        run_id=str(version.run_id),
         aliases=tuple(sorted(alias for alias, held in aliases.items() if str(held) == str(version.version))),
         model=_kept(workspace, version.tags[DIGEST]),
         candidates={

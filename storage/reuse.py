@@ -23,5 +23,3 @@ def known_rows(workspace: Workspace, stage: str, file: str, recipe: str, wanted:
             missing -= set(known["sha256"].to_pylist())
             if known.num_rows:
                 yield known
-
-

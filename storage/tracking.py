@@ -11,11 +11,11 @@ from typing import Any
 os.environ.setdefault("DO_NOT_TRACK", "true")
 os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
 
-from mlflow.entities import Metric, Param, RunStatus  # noqa: E402  after the switches above
-from mlflow.exceptions import MlflowException  # noqa: E402
-from mlflow.tracking import MlflowClient  # noqa: E402
+from mlflow.entities import Metric, Param, RunStatus
+from mlflow.exceptions import MlflowException
+from mlflow.tracking import MlflowClient
 
-from storage.workspace import Workspace  # noqa: E402
+from storage.workspace import Workspace
 
 EXPERIMENT = "scenekin"
 FLUSH_SECONDS = 5.0
@@ -56,7 +56,7 @@ class RunLog:
 
 @contextmanager
 def training_run(workspace: Workspace, name: str, resumed: Path) -> Iterator[RunLog]:
-    """A run that ends FINISHED, FAILED by an exception or KILLED by a signal; `resumed` remembers its id until it ends."""
+    """A run that ends FINISHED, FAILED by an exception or KILLED by a signal; `resumed` remembers its id."""
     client = tracking_client(workspace)
     experiment = _experiment_id(client, workspace)
     _close_orphans(client, experiment)

@@ -1,7 +1,7 @@
 """Stages as cached Prefect tasks: what a stage's key is made of, and the one helper that runs one.
 
-A key covers the inputs' digests, the configuration, the syntax trees of the first-party code that the stage runs, and the
-versions of the libraries that shape its answer. Device, workers, batch sizes and paths are `Runtime` and in no key.
+A key covers the inputs' digests, the configuration, the syntax trees of the first-party code that the stage runs, and
+the versions of the libraries that shape its answer. Device, workers, batch sizes and paths are `Runtime`, in no key.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Concatenate, Generic, ParamSpec
 
 import pyarrow as pa
-from prefect import Task, task
+from prefect import Task
 from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -157,9 +157,13 @@ class Runner:
 
 
 def _prefect_task(stage: Stage[P]) -> Task[[str, str, Workspace, Callable[[Path], None]], Artifact]:
-    return task(
-        _run_stage, name=stage.label, cache_policy=BY_KEY, persist_result=True, result_serializer="json",
+    return Task(
+        _run_stage,
+        name=stage.label,
         task_run_name=f"{stage.label}-{{key}}",
+        cache_policy=BY_KEY,
+        persist_result=True,
+        result_serializer="json",
     )
 
 

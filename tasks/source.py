@@ -51,8 +51,12 @@ def _reached_within(tree: ast.Module, name: str) -> tuple[list[str], set[str]]:
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             definitions |= {target.id: node for target in targets if isinstance(target, ast.Name)}
-    bound = {alias.asname or alias.name: node for node in tree.body
-             if isinstance(node, ast.ImportFrom) for alias in node.names}
+    bound = {
+        alias.asname or alias.name: node
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
     seen: set[str] = set()
     waiting = {name}
     while waiting:
@@ -84,7 +88,7 @@ def _modules_of(node: ast.ImportFrom, only: str | None = None) -> Iterator[str]:
 
 
 def _is_first_party(module: str) -> bool:
-    return module.split(".")[0] in FIRST_PARTY
+    return module.split(".", maxsplit=1)[0] in FIRST_PARTY
 
 
 @cache
@@ -107,6 +111,10 @@ def _dump(tree: ast.AST) -> str:
         body = getattr(node, "body", None)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and body:
             first = body[0]
-            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
+            if (
+                isinstance(first, ast.Expr)
+                and isinstance(first.value, ast.Constant)
+                and isinstance(first.value.value, str)
+            ):
                 node.body = body[1:]
     return ast.dump(tree)

@@ -63,9 +63,7 @@ def vocabulary_table(vocabulary: Vocabulary) -> pa.Table:
             "idf": pa.array(vocabulary.idf_V),
         }
     )
-    return table.replace_schema_metadata(
-        {"language": vocabulary.language, "documents": str(vocabulary.documents)}
-    )
+    return table.replace_schema_metadata({"language": vocabulary.language, "documents": str(vocabulary.documents)})
 
 
 def vocabulary_from(table: pa.Table) -> Vocabulary:

@@ -25,7 +25,7 @@ class ImageRecord:
 
 @dataclass(frozen=True)
 class Collection:
-    """Usable images sorted by id, sorted problems, and those of them that refused an image; listed = usable + refused."""
+    """Usable images by id, sorted problems, and those of them that refused an image; listed = usable + refused."""
 
     format: str
     images: tuple[ImageRecord, ...]
@@ -50,14 +50,16 @@ def assemble(reading: Reading, facts: Mapping[str, Fact], config: CollectionConf
             continue
         split = item.split if reading.has_splits else draw_split(outcome.sha256, config)
         images.append(
-            ImageRecord(
-                item.image_id, item.path, outcome.sha256, outcome.width, outcome.height, split, item.captions
-            )
+            ImageRecord(item.image_id, item.path, outcome.sha256, outcome.width, outcome.height, split, item.captions)
         )
     images.sort(key=lambda image: image.image_id)
     problems = [*reading.problems, *refusals, *_shortcomings(images)]
     return Collection(
-        reading.format, tuple(images), _in_order(problems), listed=len(reading.items), refused=_in_order(refusals)
+        reading.format,
+        tuple(images),
+        _in_order(problems),
+        listed=len(reading.items),
+        refused=_in_order(refusals),
     )
 
 

@@ -14,7 +14,13 @@ Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  
 
 
 def gather(
-    files: Files, images: Files, format: str | None, config: CollectionConfig, *, workers: int, progress: Progress
+    files: Files,
+    images: Files,
+    format: str | None,
+    config: CollectionConfig,
+    *,
+    workers: int,
+    progress: Progress,
 ) -> Collection:
     """All that is usable and all that is wrong. Raises InputError where the files are no collection."""
     reading = read_collection(files, images, format)

@@ -50,9 +50,7 @@ def _place(
 ) -> Place:
     texts: dict[Role, str] = {"main": main, "beside": beside, "behind": behind, "above": above}
     things = {role: tuple(text.split(", ")) for role, text in texts.items()}
-    return Place(
-        tuple(nouns.split("/")), tuple(wheres.split("/")), layers, front, back, things, times, weathers
-    )
+    return Place(tuple(nouns.split("/")), tuple(wheres.split("/")), layers, front, back, things, times, weathers)
 
 
 # Places share colours, so that colour alone doesn't tell them apart.
@@ -73,8 +71,7 @@ PLACES = {
         (Layer("sea", 0.43, _WATER), Layer("hills", 0.63, _SAND)),
         front=0.9,
         back=0.6,
-        main="walker, runner, couple, gymnast, ballerina, thrower, rider, boy, girl, family, woman, dog, "
-        "crab",
+        main="walker, runner, couple, gymnast, ballerina, thrower, rider, boy, girl, family, woman, dog, crab",
         beside="dog, parasol, palm, football, crab, boy",
         behind="sailboat, ship, island, surfer, swimmer, dolphin",
         above="bird, kite, balloon, plane, helicopter",
@@ -130,8 +127,7 @@ PLACES = {
         (Layer("hills", 0.5, _WOOD), Layer("flat", 0.58, _GRASS)),
         front=0.9,
         back=0.66,
-        main="walker, runner, couple, gymnast, cyclist, ballerina, boy, girl, baby, family, old woman, "
-        "bride, dog",
+        main="walker, runner, couple, gymnast, cyclist, ballerina, boy, girl, baby, family, old woman, bride, dog",
         beside="dog, football, bicycle, slide, tulip, duck, guitar, books, girl",
         behind="tree, fountain, slide, castle, carousel, house",
     ),
@@ -232,8 +228,7 @@ PLACES = {
         front=0.92,
         back=0.5,
         main="boy, girl, baby, woman, old man, old woman, family, ballerina, cat, dog",
-        beside="sofa, bed, chair, television, teddy, present, christmas tree, guitar, drum, books, plant, "
-        "cat",
+        beside="sofa, bed, chair, television, teddy, present, christmas tree, guitar, drum, books, plant, cat",
         behind="picture, window",
         above="balloon",
         times=("day", "night"),

@@ -47,9 +47,7 @@ def _gradient(size: tuple[int, int], upper: Colour, lower: Colour) -> Image.Imag
 
 
 def _lit(colour: str, light: str) -> Colour:
-    return tuple(
-        a * b // 255 for a, b in zip(ImageColor.getrgb(colour), ImageColor.getrgb(light), strict=True)
-    )
+    return tuple(a * b // 255 for a, b in zip(ImageColor.getrgb(colour), ImageColor.getrgb(light), strict=True))
 
 
 def _scaled(colour: Colour, factor: float) -> Colour:
@@ -97,9 +95,7 @@ def _peaks(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> Non
         pen.polygon([(x, y), (x + half, foot), (x + half / 4, foot)], _scaled(colour, 0.85))
         cap = 0.22
         low = y + (foot - y) * cap
-        pen.polygon(
-            [(x, y), (x + half * cap, low), (x, low - 12), (x - half * cap, low)], _scaled(colour, 1.5)
-        )
+        pen.polygon([(x, y), (x + half * cap, low), (x, low - 12), (x - half * cap, low)], _scaled(colour, 1.5))
 
 
 def _road(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> None:

@@ -79,11 +79,7 @@ def _spread(scene: Scene, role: Role, others: Sequence[Placed], chance: Random) 
     seen = [one for one in (*scene.seen, *scene.signs) if one.role == role for _ in range(one.count)]
     for one in seen:
         wide, tall = (int(_DISTANT * side) for side in _size(one, scene, chance))
-        bottom = (
-            PLACES[scene.place].back * height
-            if role == "behind"
-            else chance.uniform(0.02, 0.1) * height + tall
-        )
+        bottom = PLACES[scene.place].back * height if role == "behind" else chance.uniform(0.02, 0.1) * height + tall
         lefts = [chance.randint(0, max(0, width - wide)) for _ in range(12)]
         boxes = [Box(left, max(0, int(bottom) - tall), wide, tall) for left in lefts]
         taken = [other.box for other in (*others, *placed)]

@@ -14,12 +14,8 @@ IMAGES = pa.schema(
         ("height", pa.int32()),
     ]
 )
-CAPTIONS = pa.schema(
-    [("image_id", pa.string()), ("captions", pa.list_(pa.string())), ("copy_group", pa.int32())]
-)
-PROBLEMS = pa.schema(
-    [("kind", pa.string()), ("item", pa.string()), ("line", pa.int32()), ("detail", pa.string())]
-)
+CAPTIONS = pa.schema([("image_id", pa.string()), ("captions", pa.list_(pa.string())), ("copy_group", pa.int32())])
+PROBLEMS = pa.schema([("kind", pa.string()), ("item", pa.string()), ("line", pa.int32()), ("detail", pa.string())])
 
 
 def image_table(collection: Collection, split: Split | None = None) -> pa.Table:

@@ -35,8 +35,13 @@ def digest_collection(workspace: Workspace, runtime: Runtime) -> str:
 
 
 @stage("collection", libraries=("pillow", "pyarrow"))
-def read_collection(run: StageRun, content: str, format: str | None, config: CollectionConfig) -> None:
-    """`content` is the digest of all files. Writes images.parquet, captioned/ and captions/ a split, problems, summary."""
+def read_collection(
+    run: StageRun,
+    content: str,  # noqa: ARG001  the digest of all files, there for the key
+    format: str | None,
+    config: CollectionConfig,
+) -> None:
+    """Writes images.parquet, captioned/ and captions/ by split, what was refused, all problems, and the summary."""
     trees = collection_trees(run.runtime.source, run.runtime.images)
     files, images = (Files(tree.paths, tree.open) for tree in trees)
     collection = gather(files, images, format, config, workers=run.runtime.workers, progress=progress)
@@ -50,4 +55,3 @@ def read_collection(run: StageRun, content: str, format: str | None, config: Col
     refused = [{"item": problem.item, "reason": problem.detail} for problem in collection.refused]
     (run.folder / "refused.json").write_text(json.dumps(refused))
     (run.folder / "summary.json").write_text(json.dumps(summary(collection)))
-

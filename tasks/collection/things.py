@@ -35,9 +35,7 @@ def _thing(
     close: bool = False,
     afloat: bool = False,
 ) -> Thing:
-    return Thing(
-        glyph, height, _words(nouns), _words(doings), _words(deeds), _words(colours), herd, close, afloat
-    )
+    return Thing(glyph, height, _words(nouns), _words(doings), _words(deeds), _words(colours), herd, close, afloat)
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -181,6 +179,4 @@ THINGS = {
 }
 
 # Those who can do a thing's deeds.
-FREE_HANDS = frozenset(
-    ("walker", "boy", "girl", "woman", "old man", "old woman", "family", "officer", "bride")
-)
+FREE_HANDS = frozenset(("walker", "boy", "girl", "woman", "old man", "old woman", "family", "officer", "bride"))

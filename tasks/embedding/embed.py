@@ -25,6 +25,8 @@ def embed_images(
         if isinstance(batch, Refusal):
             yield batch
             continue
-        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+        with (
+            torch.inference_mode(),
+            torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
+        ):
             yield batch.rows, model(batch.pixels_BHWC.to(device)).float().cpu()
-

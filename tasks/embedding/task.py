@@ -55,10 +55,8 @@ def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) ->
 
 
 @stage("embedding", libraries=("torch",))
-def embed_features(
-    run: StageRun, images: Artifact, split: str, features: Artifact, model: ModelRef
-) -> None:
-    """Captioned images of a split whose features are at hand, by a model with a frozen backbone → embeddings.parquet."""
+def embed_features(run: StageRun, images: Artifact, split: str, features: Artifact, model: ModelRef) -> None:
+    """A split's captioned images, from features at hand, by a model with a frozen backbone → embeddings.parquet."""
     network = load(run.workspace.root / model.path)
     digests = read_table(run.open(images) / f"captioned/{split}.parquet")["sha256"].to_pylist()
     config = network.config
@@ -70,7 +68,8 @@ def embed_features(
 
 def _schema(dimension: int, recipe: str) -> pa.Schema:
     return pa.schema(
-        [("sha256", pa.string()), ("embedding", pa.list_(pa.float16(), dimension))], metadata={"recipe": recipe}
+        [("sha256", pa.string()), ("embedding", pa.list_(pa.float16(), dimension))],
+        metadata={"recipe": recipe},
     )
 
 

@@ -40,7 +40,7 @@ def make_examples(
     count: int,
     seed: int,
 ) -> list[Example]:
-    """Seeded queries, not picked by result, with the first hits of each label's embedding; `captions` is in id order."""
+    """Seeded queries, not picked by result, and the first hits of each label's embedding; `captions` in id order."""
     image_ids = list(captions)
     examples = []
     for row in np.random.default_rng(seed).permutation(truth.query_Q)[:count]:

@@ -12,8 +12,8 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from scipy.optimize import isotonic_regression
 
 from tasks.evaluation.methods import Kind, method_kind
-from tasks.metrics.ranking import Floats
 from tasks.evaluation.summary import MethodSummary
+from tasks.metrics.ranking import Floats
 
 _INK, _FAINT = "#1f2430", "#727a88"
 # Told apart without colour too: dots, dashes and full lines say what kind a method is.

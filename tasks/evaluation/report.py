@@ -50,9 +50,7 @@ def render_report(report: Report) -> str:
         report=report,
         groups=_groups(report),
         winner=best_of(report.methods, "trained"),
-        best={
-            auc: best_of(report.methods, "untrained", "trained", auc=auc) for auc in ("ndcg_auc", "pcc_auc")
-        },
+        best={auc: best_of(report.methods, "untrained", "trained", auc=auc) for auc in ("ndcg_auc", "pcc_auc")},
         config=json.dumps(report.model_dump(mode="json")["config"], indent=2, ensure_ascii=False),
     )
 
@@ -64,10 +62,7 @@ def _groups(report: Report) -> list[tuple[str, list[str]]]:
         "untrained": "untrained baselines",
         "reference": "ends of the scale",
     }
-    groups = [
-        (title, [name for name in report.methods if method_kind(name) == kind])
-        for kind, title in titles.items()
-    ]
+    groups = [(title, [name for name in report.methods if method_kind(name) == kind]) for kind, title in titles.items()]
     return [(title, names) for title, names in groups if names]
 
 

@@ -63,9 +63,7 @@ def first_hits(
     )
 
 
-def result_sheet(
-    query_id: str, hits: Mapping[str, Sequence[Hit]], read_image: ReadImage
-) -> bytes:
+def result_sheet(query_id: str, hits: Mapping[str, Sequence[Hit]], read_image: ReadImage) -> bytes:
     """The query at the left, a row for each label, score and true similarity under each image → JPEG.
 
     Images are read one at a time and keep their aspect ratio.
@@ -73,9 +71,7 @@ def result_sheet(
     columns = max(len(row) for row in hits.values())
     row_height = _HEADING + _THUMB + _FIGURES
     left = 3 * _GAP + _QUERY
-    sheet = Image.new(
-        "RGB", (left + columns * (_THUMB + _GAP), max(len(hits) * row_height, _HEADING + _QUERY)), _PAPER
-    )
+    sheet = Image.new("RGB", (left + columns * (_THUMB + _GAP), max(len(hits) * row_height, _HEADING + _QUERY)), _PAPER)
     draw = ImageDraw.Draw(sheet)
     draw.text((_GAP, _HEADING // 2), "query", _INK, _font(20, bold=True), anchor="lm")
     sheet.paste(_fit(read_image(query_id), _QUERY), (_GAP, _HEADING))

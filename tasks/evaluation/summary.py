@@ -10,8 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from tasks.errors import InputError
 from tasks.evaluation.bootstrap import auc_interval, paired_difference, resample_queries
-from tasks.metrics.curves import NDCG_AT, PCC_AT, cut_ranks, left_out, linear_auc, log_auc, mean_curve
 from tasks.evaluation.methods import LABELS, Kind, method_kind
+from tasks.metrics.curves import NDCG_AT, PCC_AT, cut_ranks, left_out, linear_auc, log_auc, mean_curve
 from tasks.metrics.ndcg import ndcg
 from tasks.metrics.pcc import pcc
 from tasks.metrics.ranking import Floats

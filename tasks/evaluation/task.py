@@ -49,7 +49,11 @@ class EvaluationData(BaseModel):
 
 @stage("evaluation", libraries=("matplotlib", "numpy", "pillow", "scipy"))
 def evaluate(
-    run: StageRun, data: EvaluationData, embeddings: Mapping[str, Artifact], backbone: BackboneConfig, seed: int
+    run: StageRun,
+    data: EvaluationData,
+    embeddings: Mapping[str, Artifact],
+    backbone: BackboneConfig,
+    seed: int,
 ) -> None:
     """All methods on one split (METHOD.md 6) → evaluation.json, figures/, and sheets/ of example queries."""
     table = read_table(run.open(data.captions) / f"captions/{data.split}.parquet")
@@ -65,14 +69,23 @@ def evaluate(
     path_of = dict(zip(images["image_id"].to_pylist(), images["path"].to_pylist(), strict=True))
     read = run.reader(images)
     examples = make_examples(
-        truth, tfidf_NV, captions, shown, lambda image_id: decode(read(path_of[image_id])), count=EXAMPLES, seed=seed
+        truth,
+        tfidf_NV,
+        captions,
+        shown,
+        lambda image_id: decode(read(path_of[image_id])),
+        count=EXAMPLES,
+        seed=seed,
     )
     scores = {label: truth.scores(embedding_ND) for label, embedding_ND in shown.items()}
-    _write_pictures(run.folder / "figures", {
-        "ndcg.png": curve_figure(methods, "ndcg"),
-        "pcc.png": curve_figure(methods, "pcc"),
-        "scatter.png": scatter_figure(truth.relevance_QM, scores, seed=seed),
-    })
+    _write_pictures(
+        run.folder / "figures",
+        {
+            "ndcg.png": curve_figure(methods, "ndcg"),
+            "pcc.png": curve_figure(methods, "pcc"),
+            "scatter.png": scatter_figure(truth.relevance_QM, scores, seed=seed),
+        },
+    )
     _write_pictures(run.folder / "sheets", {f"{n}.jpg": example.sheet for n, example in enumerate(examples)})
     copy_N = table["copy_group"].to_numpy()
     facts = {

@@ -23,11 +23,14 @@ def extract(
     workers: int,
 ) -> Iterator[tuple[tuple[int, ...], list[Tensor]] | Refusal]:
     """(rows, descriptor_BRC of each pooling) for batches of the paths, or a Refusal by row; every path comes once."""
-    backbone = backbone.to(device, memory_format=torch.channels_last)
+    backbone = backbone.to(device).to(memory_format=torch.channels_last)
     for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
         if isinstance(batch, Refusal):
             yield batch
             continue
-        with torch.inference_mode(), torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+        with (
+            torch.inference_mode(),
+            torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
+        ):
             feature_map_BCHW = backbone(normalise(batch.pixels_BHWC.to(device), preprocessing))
             yield batch.rows, [describe(feature_map_BCHW, pooling) for pooling in poolings]

@@ -22,10 +22,8 @@ FILE = "features.parquet"
 
 
 @stage("features", libraries=("pillow", "torch", "torchvision", "timm"))
-def extract_features(
-    run: StageRun, images: Artifact, split: str, config: FeaturesConfig, weights: str
-) -> None:
-    """captioned/<split>.parquet → features.parquet: sha256 and a column of descriptors a pooling, an image's bytes once.
+def extract_features(run: StageRun, images: Artifact, split: str, config: FeaturesConfig, weights: str) -> None:
+    """captioned/<split>.parquet → features.parquet: sha256, a column of descriptors a pooling; equal bytes once.
 
     `weights` is the digest of the backbone's weights. Raises InputError naming an image that cannot be read any more.
     """
@@ -61,4 +59,3 @@ def extract_features(
             columns = [pa.array([digests[row] for row in rows]), *map(descriptor_column, descriptors)]
             writer.write_batch(pa.record_batch(columns, schema=schema))
             on_step(len(rows))
-

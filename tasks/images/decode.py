@@ -4,7 +4,7 @@ import io
 import warnings
 
 import numpy as np
-from PIL import Image, ImageOps
+from PIL import Image, ImageOps, UnidentifiedImageError
 
 from tasks.errors import InputError
 
@@ -32,7 +32,7 @@ def decode(data: bytes) -> Image.Image:
             return _to_rgb(_upright(image))
     except UnreadableImage:
         raise
-    except Image.UnidentifiedImageError:
+    except UnidentifiedImageError:
         raise UnreadableImage("empty file" if not data else "not an image of a known type") from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged bytes
         raise UnreadableImage(" ".join(str(error).split()) or type(error).__name__) from None

@@ -19,7 +19,7 @@ class Preprocessing(BaseModel):
 
 
 def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple[int, int]:
-    """(height, width) in pixels: largest side `size`, aspect kept, sides rounded to strides, never under one (METHOD.md 3)."""
+    """(height, width) in pixels: largest side `size`, aspect kept, both whole strides (METHOD.md 3)."""
     scale = preprocessing.size / max(width, height)
     stride = preprocessing.stride
 

@@ -16,7 +16,7 @@ LEAST_IMAGES = 4  # fewer rank too little to judge by
 
 @dataclass(frozen=True)
 class Truth:
-    """relevance_QM, M = N − 1: s of each query to the split's other images in id order; query_Q are the queries' rows."""
+    """relevance_QM, M = N − 1: s of each query to the split's other images in id order; query_Q: the queries' rows."""
 
     query_Q: np.ndarray
     relevance_QM: np.ndarray

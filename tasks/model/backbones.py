@@ -63,7 +63,7 @@ def weights_digest(config: BackboneConfig) -> str:
 def _load_in_order(backbone: nn.Module, path: Path) -> None:
     """Pair the file's tensors with the network's in order; shapes and last name parts have to agree.
 
-    Publishers name the same layers differently, but define them in the same order. A classifier's tensors are left over.
+    Publishers name the same layers differently, but define them in the same order. A classifier is left over.
     """
     try:
         saved = list(torch.load(path, map_location="cpu", weights_only=True).items())

@@ -20,7 +20,7 @@ class BackboneConfig(BaseModel):
 
 
 class PoolingConfig(BaseModel):
-    """How a feature map becomes descriptors: regions (R-MAC grid, max or mean), or one by GeM or average (METHOD.md 3)."""
+    """A feature map to descriptors: R-MAC regions by max or mean, or a single one by GeM or average (METHOD.md 3)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

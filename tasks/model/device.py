@@ -11,5 +11,7 @@ def choose_device(name: str) -> torch.device:
     if name == "auto":
         return torch.device(next(kind for kind, available in there.items() if available))
     if not there.get(name, False):
-        raise InputError(f"There is no device {name!r} here; set device to one of auto, {', '.join(k for k in there if there[k])}.")
+        raise InputError(
+            f"There is no device {name!r} here; set device to one of auto, {', '.join(k for k in there if there[k])}."
+        )
     return torch.device(name)

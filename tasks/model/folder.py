@@ -36,5 +36,3 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
     except Exception as error:
         raise InputError(f"The model in {folder} cannot be loaded ({type(error).__name__}); train it again.") from error
     return model.eval().to(device)
-
-

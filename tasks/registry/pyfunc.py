@@ -3,17 +3,18 @@
 from pathlib import Path
 from typing import Any
 
-import mlflow
 import numpy as np
 import pandas as pd
 import torch
+from mlflow.models import set_model
+from mlflow.pyfunc.model import PythonModel
 
 from tasks.images.decode import decode
 from tasks.images.preprocess import to_pixels
 from tasks.model.folder import load
 
 
-class SceneEmbedder(mlflow.pyfunc.PythonModel):  # type: ignore[misc]  # MLflow's class is untyped
+class SceneEmbedder(PythonModel):
     """`predict` takes a frame with a column `image` and gives embedding_ND, float32, unit length."""
 
     def load_context(self, context: Any) -> None:
@@ -29,4 +30,4 @@ class SceneEmbedder(mlflow.pyfunc.PythonModel):  # type: ignore[misc]  # MLflow'
         return torch.cat(rows).numpy()
 
 
-mlflow.models.set_model(SceneEmbedder())
+set_model(SceneEmbedder())

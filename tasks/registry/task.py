@@ -22,7 +22,19 @@ from tasks.model.folder import load
 from tasks.source import closure
 
 SERVED_BY = "tasks.registry.pyfunc"
-REQUIREMENTS = ("mlflow", "nltk", "numpy", "pandas", "pillow", "pyarrow", "pydantic", "safetensors", "scipy", "timm", "torch")
+REQUIREMENTS = (
+    "mlflow",
+    "nltk",
+    "numpy",
+    "pandas",
+    "pillow",
+    "pyarrow",
+    "pydantic",
+    "safetensors",
+    "scipy",
+    "timm",
+    "torch",
+)
 
 
 def candidate_model(workspace: Workspace, training: Artifact) -> ModelRef:
@@ -65,9 +77,7 @@ def register_model(
             requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS),
             dimension=load(workspace.root / kept[best].path).config.dimension,
         )
-        return register(
-            workspace, run_id, kept[best], candidates=kept, config=config, metrics=metrics, served=served
-        )
+        return register(workspace, run_id, kept[best], candidates=kept, config=config, metrics=metrics, served=served)
 
 
 @task
@@ -81,7 +91,11 @@ def _travelling_code(folder: Path) -> Path:
     for module in sorted(closure({SERVED_BY})):
         source = _file_of(module)
         parts = module.split(".")
-        target = folder.joinpath(*parts, "__init__.py") if source.name == "__init__.py" else folder.joinpath(*parts).with_suffix(".py")
+        target = (
+            folder.joinpath(*parts, "__init__.py")
+            if source.name == "__init__.py"
+            else folder.joinpath(*parts).with_suffix(".py")
+        )
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, target)
         for depth in range(1, len(parts)):

@@ -25,7 +25,7 @@ def publish_index(
     runtime: Runtime,
     allow_shrink: bool,
 ) -> Manifest:
-    """Images and their embeddings → the current version of an index; listed = indexed + refused. Raises StorageError."""
+    """Images and embeddings → the current version of an index; listed = indexed + refused. Raises StorageError."""
     folder = folder_of(workspace, collection)
     images = read_table(folder / "images.parquet")
     unreadable = {

@@ -94,7 +94,7 @@ def _spread(
 ) -> Iterator[Neighbours]:
     """The matrix goes to every worker once, blocks to whichever is free; results come in the order of the blocks.
 
-    It is scattered under a name of its own (hash=False), so that an earlier run's release of equal data cannot take it away.
+    It is scattered under a name of its own (hash=False): an earlier run's release of equal data cannot take it away.
     """
     everywhere = client.scatter([transposed_VN, groups_N], broadcast=True, hash=False)
     futures = deque(client.submit(neighbours_of_block, *block, *everywhere, k, pure=False) for block in blocks)
@@ -116,10 +116,11 @@ def neighbour_table(image_ids: pa.ChunkedArray, index_NK: np.ndarray, similarity
     )
 
 
-def neighbours_from(table: pa.Table, k: int) -> np.ndarray:
-    """index_NK of a neighbour table, padded with −1: the inverse of `neighbour_table`."""
+def neighbours_from(table: pa.Table) -> np.ndarray:
+    """index_NK of a neighbour table, padded with −1 to the longest list: the inverse of `neighbour_table`."""
     lists = table["neighbours"].combine_chunks()
     count_N = lists.value_lengths().to_numpy()
+    k = max(1, int(count_N.max()))
     index_NK = np.full((table.num_rows, k), -1, np.int64)
     found = pc.index_in(lists.flatten(), table["image_id"].combine_chunks())
     index_NK[np.arange(k) < count_N[:, None]] = found.to_numpy()

@@ -22,7 +22,10 @@ def find_neighbours(run: StageRun, vocabulary: Artifact, config: SurrogateConfig
     """tf-idf of the train images → neighbours.parquet: the relevant images of each (METHOD.md 2)."""
     table = read_table(run.open(vocabulary) / "tfidf.parquet")
     k = neighbour_count(table.num_rows, config.neighbours)
-    with dask_client(run.runtime, table.num_rows) as client, progress("neighbours", table.num_rows) as on_step:
+    with (
+        dask_client(run.runtime, table.num_rows) as client,
+        progress("neighbours", table.num_rows) as on_step,
+    ):
         index_NK, similarity_NK = nearest_neighbours(
             tfidf_from(table),
             k,

@@ -8,7 +8,7 @@ from tasks.model.config import PoolingConfig
 
 
 class TripletConfig(BaseModel):
-    """(V,V): triplets mined by caption similarity, loss (1) (METHOD.md 4, 5). Values chosen on Flickr8k's validation split."""
+    """(V,V): triplets mined by caption similarity, loss (1) (METHOD.md 4, 5); defaults by Flickr8k's validation split."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -23,9 +23,9 @@ class TripletConfig(BaseModel):
     hardest: int = Field(default=3000, ge=1)
     batch: int = Field(default=64, ge=1)
     updates: int = Field(default=64, ge=1)
-    refreshes: int = Field(default=60, ge=1)
-    patience: int = Field(default=12, ge=1)
-    learning_rate: float = Field(default=3e-4, gt=0)
+    refreshes: int = Field(default=20, ge=1)
+    patience: int = Field(default=4, ge=1)
+    learning_rate: float = Field(default=1e-3, gt=0)
     lower_after: int = Field(default=8000, ge=1)
     lower_by: float = Field(default=0.1, gt=0, le=1)
 

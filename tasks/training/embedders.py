@@ -21,7 +21,12 @@ def through_head(head: Projection, descriptors: Descriptors) -> Embed:
 
 
 def through_network(
-    model: SceneModel, paths: Sequence[str], read: Callable[[str], bytes], *, device: torch.device, workers: int
+    model: SceneModel,
+    paths: Sequence[str],
+    read: Callable[[str], bytes],
+    *,
+    device: torch.device,
+    workers: int,
 ) -> Embed:
     """The backbone is trained too: images are decoded and go through all of it, those of one shape together."""
     pool = ThreadPoolExecutor(workers)

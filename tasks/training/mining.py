@@ -33,10 +33,8 @@ class Pool:
     row_P: np.ndarray
 
 
-def sample_pool(
-    relevance: Relevance, queries: int, relevant: int, limit: int, random: np.random.Generator
-) -> Pool:
-    """Random queries, random relevant images of each, together at most `limit` images: whole queries are left out past it."""
+def sample_pool(relevance: Relevance, queries: int, relevant: int, limit: int, random: np.random.Generator) -> Pool:
+    """Random queries with random relevant images, together at most `limit` images: queries past it are left out."""
     candidates = relevance.queries()
     query_Q = random.permutation(candidates)[:queries]
     order = random.random((len(query_Q), relevance.index_NK.shape[1]))
@@ -44,8 +42,8 @@ def sample_pool(
     picked = np.argsort(order, axis=1, kind="stable")[:, :relevant]
     relevant_QR = np.take_along_axis(relevance.index_NK[query_Q], picked, axis=1)
     rows = np.concatenate([query_Q[:, None], relevant_QR], axis=1)
-    _, first_seen = np.unique(rows, return_index=True)
-    new_Q = np.bincount(first_seen // rows.shape[1], minlength=len(rows))
+    row_U, first_seen = np.unique(rows, return_index=True)
+    new_Q = np.bincount(first_seen[row_U >= 0] // rows.shape[1], minlength=len(rows))
     kept = max(1, int(np.searchsorted(np.cumsum(new_Q), limit, side="right")))
     row_P = np.unique(rows[:kept])
     return Pool(query_Q[:kept], relevant_QR[:kept], row_P[row_P >= 0])
@@ -55,7 +53,7 @@ def sample_pool(
 class Triplets:
     """All triplets of a pool whose loss is above 0, without listing them.
 
-    For pair (q, r) they are the first active_QR[q, r] entries of hardest_QH[q], the non-relevant images by falling score.
+    For pair (q, r) they are the first active_QR[q, r] of hardest_QH[q], the non-relevant images by falling score.
     """
 
     query_Q: np.ndarray
@@ -81,7 +79,9 @@ class Triplets:
         pair = np.searchsorted(ends, drawn, side="right")
         nth = drawn - (ends[pair] - self.active_QR.ravel()[pair])
         query = pair // self.active_QR.shape[1]
-        triplet_T3 = np.stack([self.query_Q[query], self.relevant_QR.ravel()[pair], self.hardest_QH[query, nth]], axis=1)
+        triplet_T3 = np.stack(
+            [self.query_Q[query], self.relevant_QR.ravel()[pair], self.hardest_QH[query, nth]], axis=1
+        )
         for start in range(0, len(triplet_T3), size):
             yield triplet_T3[start : start + size]
 
@@ -89,7 +89,7 @@ class Triplets:
 def mine(pool: Pool, embedding_PD: Tensor, relevance: Relevance, hardest: int, margin: float) -> Triplets:
     """For each (query, relevant) pair the `hardest` non-relevant images of the pool with the largest loss above 0.
 
-    For a fixed query the loss grows with the non-relevant image's score alone, so one top-H a query serves all its pairs.
+    For a fixed query the loss grows with the non-relevant image's score alone: one top-H a query serves all its pairs.
     """
     place_N = np.full(len(relevance.index_NK), -1)
     place_N[pool.row_P] = np.arange(len(pool.row_P))

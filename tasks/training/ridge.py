@@ -56,4 +56,5 @@ def caption_targets(tfidf_NV: csr_array, dimension: int, seed: int) -> np.ndarra
     kept = min(dimension, *tfidf_NV.shape)
     left_ND, scale_D, _ = randomized_svd(csr_matrix(tfidf_NV), kept, n_iter=5, random_state=seed)
     target_ND: np.ndarray = left_ND * scale_D
-    return target_ND - target_ND.mean(0)
+    target_ND -= target_ND.mean(0)
+    return target_ND

@@ -1,7 +1,7 @@
 """The stages that train candidates."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -115,14 +115,16 @@ def train_triplet_head(
     """(V,V) from relevant images and the features' PCA (METHOD.md 3–5) → model/ and training.json."""
     opened = _Opened(run, data, backbone)
     device = choose_device(run.runtime.device)
-    train, validation = opened.train_descriptors(config.pooling), opened.validation_descriptors(config.pooling)
+    train, validation = (
+        opened.train_descriptors(config.pooling),
+        opened.validation_descriptors(config.pooling),
+    )
     sample = torch.from_numpy(np.random.default_rng(seed).permutation(len(train.value_SC))[:WHITENING_REGIONS])
     head = Projection(*pca_whitening(train.value_SC[sample], config.dimension, config.whitening_power))
     finetuned = config.backbone == "finetuned"
     model = opened.model("v_v", config.pooling, head, finetuned).to(device).train()
     table = read_table(run.open(neighbours) / "neighbours.parquet")
-    k = max(1, max(map(len, table["neighbours"].to_pylist())))
-    relevance = Relevance(neighbours_from(table, k), opened.tfidf_table["copy_group"].to_numpy())
+    relevance = Relevance(neighbours_from(table), opened.tfidf_table["copy_group"].to_numpy())
     if finetuned:
         images = opened.train_images()
         embed = through_network(
@@ -150,7 +152,11 @@ def train_triplet_head(
             checkpoint=run.work / "checkpoint.pt",
         )
         log.metrics({"best_validation_ndcg_auc": trained.best_score, "skipped_refreshes": trained.skipped})
-        facts = {"refreshes": trained.refresh, "best_refresh": trained.best_refresh, "skipped": trained.skipped}
+        facts = {
+            "refreshes": trained.refresh,
+            "best_refresh": trained.best_refresh,
+            "skipped": trained.skipped,
+        }
         _write(run, model, opened.vocabulary, log.run_id, trained.best_score, facts)
 
 
@@ -158,7 +164,7 @@ def train_triplet_head(
 def train_ridge_head(
     run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int
 ) -> None:
-    """Linear ridge from average-pooled features to the truncated SVD of tf-idf (METHOD.md 9) → model/, training.json."""
+    """Linear ridge from average-pooled features to the truncated SVD of tf-idf (METHOD.md 9) → as above."""
     opened = _Opened(run, data, backbone)
     pooling = PoolingConfig(kind="gap")
     train, validation = opened.train_descriptors(pooling), opened.validation_descriptors(pooling)
@@ -205,7 +211,12 @@ def _settings(backbone: BackboneConfig, config: BaseModel, seed: int) -> dict[st
 
 
 def _write(
-    run: StageRun, model: SceneModel, vocabulary: Vocabulary, run_id: str, score: float, facts: dict[str, object]
+    run: StageRun,
+    model: SceneModel,
+    vocabulary: Vocabulary,
+    run_id: str,
+    score: float,
+    facts: Mapping[str, object],
 ) -> None:
     (run.folder / "model").mkdir()
     save(model, vocabulary, run.folder / "model")

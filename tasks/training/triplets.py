@@ -18,6 +18,7 @@ from tasks.training.embedders import Embed
 from tasks.training.mining import Relevance, Triplets, mine, sample_pool
 
 POOL_CHUNK = 256
+NO_TRIPLET = "No triplet could be mined: every image's captions are equally near to all others'."
 
 
 @dataclass
@@ -49,11 +50,13 @@ def train_triplets(
     The same seed gives the same weights on a CPU. A checkpoint is written after every refresh and taken up where one is
     there. Raises InputError where no refresh yields a triplet, FloatingPointError where the loss is not finite.
     """
+    if not len(relevance.queries()):
+        raise InputError(NO_TRIPLET)
     random = np.random.default_rng(seed)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     optimiser = torch.optim.Adam(parameters, lr=config.learning_rate)
     progress = _resume(checkpoint, model, optimiser, random) or Progress(
-        best_score=validate(), best=copy.deepcopy(model.state_dict())
+        best_score=float(validate()), best=copy.deepcopy(model.state_dict())
     )
     on_step(progress.refresh)
     while progress.refresh < config.refreshes and progress.refresh - progress.best_refresh < config.patience:
@@ -65,11 +68,13 @@ def train_triplets(
         progress.refresh += 1
         progress.skipped += triplets.count == 0
         metrics = {
+            "queries": len(pool.query_Q),
+            "pool_images": len(pool.row_P),
             "active_share": triplets.active_share,
             "spread": 1 - float(embedding_PD.mean(0).square().sum()),
             "learning_rate": optimiser.param_groups[0]["lr"],
             "images_per_second": (len(pool.row_P) + images) / (time.monotonic() - started),
-            "validation_ndcg_auc": validate(),
+            "validation_ndcg_auc": float(validate()),
         }
         if triplets.count:
             metrics["loss"] = loss
@@ -80,7 +85,7 @@ def train_triplets(
         _save(checkpoint, progress, model, optimiser, random)
         on_step(1)
     if progress.skipped == progress.refresh:
-        raise InputError("No triplet could be mined: every image's captions are equally near to all others'.")
+        raise InputError(NO_TRIPLET)
     model.load_state_dict(progress.best)
     return progress
 

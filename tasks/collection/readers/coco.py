@@ -73,9 +73,7 @@ def _load(files: Files, source: str, problems: list[Problem]) -> tuple[list[Any]
     raise InputError(f"{source} has no lists `images` and `annotations`, so it is no COCO captions file.")
 
 
-def _items(
-    files: Files, source: str, split: Split | None, paths: ImagePaths, problems: list[Problem]
-) -> list[Item]:
+def _items(files: Files, source: str, split: Split | None, paths: ImagePaths, problems: list[Problem]) -> list[Item]:
     """An item for each image; where an id comes twice, its captions go to the first."""
     images, annotations = _load(files, source, problems)
     names = _pairs(f"{source} images", images, problems, "id", "file_name")
@@ -88,8 +86,7 @@ def _items(
         problems.append(Problem("unknown-image", image_id, detail))
     folder = paths.folder_of({name for _, name in names})
     return [
-        Item(image_id, paths.find(name, folder), tuple(captions.pop(image_id, ())), split)
-        for image_id, name in names
+        Item(image_id, paths.find(name, folder), tuple(captions.pop(image_id, ())), split) for image_id, name in names
     ]
 
 

@@ -15,7 +15,7 @@ from tests.shared import case, with_shared
     [
         ("A red ball\non the\tgrass\r\nby the wall", "a red ball on the grass by the wall"),
         ("Salt &amp; Pepper&#39;s red house &lt;3", "salt pepper s red house 3"),
-        ('red | white | "blue" , \'flag\'', "red white blue flag"),
+        ("red | white | \"blue\" , 'flag'", "red white blue flag"),
         ("snake_case 12 345", "snake case 12 345"),
         ("Straße ﬁne Ⅳ Ｗｉｄｅ CAFÉ cafe\u0301", "strasse fine iv wide café café"),
         ("Красный мяч", "красный мяч"),

@@ -12,7 +12,10 @@ from tasks.captions.tfidf import tfidf, tfidf_from, tfidf_table
 from tasks.captions.vocabulary import build_vocabulary
 
 bags = st.lists(
-    st.lists(st.lists(st.sampled_from(["dog", "dogs", "run", "ball", "the", "zebra", "?"])).map(" ".join), max_size=3),
+    st.lists(
+        st.lists(st.sampled_from(["dog", "dogs", "run", "ball", "the", "zebra", "?"])).map(" ".join),
+        max_size=3,
+    ),
     min_size=1,
     max_size=6,
 )

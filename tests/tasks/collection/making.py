@@ -17,9 +17,7 @@ from tasks.collection.records import Files
 
 def files_of(contents: Mapping[str, str | bytes]) -> Files:
     """Files from a dict of their contents; text is UTF-8."""
-    data = {
-        path: content.encode() if isinstance(content, str) else content for path, content in contents.items()
-    }
+    data = {path: content.encode() if isinstance(content, str) else content for path, content in contents.items()}
 
     def open_bytes(path: str) -> BinaryIO:
         if path not in data:

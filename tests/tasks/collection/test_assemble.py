@@ -24,9 +24,7 @@ FACTS = st.dictionaries(
 
 
 @given(st.lists(ITEMS), FACTS, st.booleans())
-def test_listed_is_usable_and_refused_in_any_case(
-    items: list[Item], facts: dict[str, Fact], own: bool
-) -> None:
+def test_listed_is_usable_and_refused_in_any_case(items: list[Item], facts: dict[str, Fact], own: bool) -> None:
     collection = assemble(Reading("coco", items, has_splits=own), facts, CONFIG)
     counts = Counter(problem.kind for problem in collection.problems)
     assert len(items) == collection.listed == len(collection.images) + len(collection.refused)
@@ -41,9 +39,7 @@ def test_listed_is_usable_and_refused_in_any_case(
 def test_the_order_of_reading_does_not_matter(items: list[Item]) -> None:
     facts = {f"{name}.jpg": Fact(name, 1, 1) for name in "abd"}
     in_order = sorted(items, key=lambda item: item.image_id)
-    assert assemble(Reading("coco", items), facts, CONFIG) == assemble(
-        Reading("coco", in_order), facts, CONFIG
-    )
+    assert assemble(Reading("coco", items), facts, CONFIG) == assemble(Reading("coco", in_order), facts, CONFIG)
 
 
 def test_every_refusal_names_its_item_and_reason() -> None:
@@ -63,9 +59,7 @@ def test_every_refusal_names_its_item_and_reason() -> None:
         Problem("bad-name", r"pe\udcf1a.jpg", "the name is not UTF-8; rename the file"),
         Problem("duplicate-id", "1", "this id is listed before; the first stands; captions not used: 1", 2),
         Problem("missing-image", "2", "there is no file gone.jpg; captions not used: 2", 3),
-        Problem(
-            "outside-collection", "/etc/passwd", "/etc/passwd is outside the images' folder and not read", 6
-        ),
+        Problem("outside-collection", "/etc/passwd", "/etc/passwd is outside the images' folder and not read", 6),
         Problem("unreadable-image", "3", "truncated", 4),
     )
 

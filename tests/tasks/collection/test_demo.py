@@ -16,9 +16,7 @@ from tasks.errors import InputError
 
 
 def _contents(folder: Path) -> dict[str, bytes]:
-    return {
-        path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()
-    }
+    return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def test_a_reader_finds_every_image_with_its_captions_in_its_split(tmp_path: Path) -> None:

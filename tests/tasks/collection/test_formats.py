@@ -35,9 +35,7 @@ def test_nothing_to_read_is_one_sentence_that_lists_the_formats(contents: dict[s
 
 def test_an_unknown_format_is_one_sentence_that_lists_the_known() -> None:
     files = files_of(pictures("a.jpg"))
-    with pytest.raises(
-        InputError, match=r"'flicker8k'; choose one of flickr8k, coco, imagefolder, folder\.$"
-    ):
+    with pytest.raises(InputError, match=r"'flicker8k'; choose one of flickr8k, coco, imagefolder, folder\.$"):
         read_collection(files, files, "flicker8k")
 
 

@@ -133,9 +133,7 @@ def test_imagefolder() -> None:
         ("kaggle_captions.txt_head2000.csv", "captions.txt", 1999, {}),
     ],
 )
-def test_copies_of_flickr8k_as_people_have_them(
-    variant: str, name: str, used: int, told: dict[str, int]
-) -> None:
+def test_copies_of_flickr8k_as_people_have_them(variant: str, name: str, used: int, told: dict[str, int]) -> None:
     data = (ROOT / "data" / "imperfect" / "flickr8k_variants" / variant).read_bytes()
     files = files_of({name: data})
     reading = read_collection(files, files)

@@ -56,11 +56,6 @@ def test_portraits_reach_the_lower_edge(laid_out: list[tuple[Scene, list[Placed]
 
 
 def test_main_things_are_large_enough_to_see(laid_out: list[tuple[Scene, list[Placed]]]) -> None:
-    sizes = [
-        max(one.box.width, one.box.height)
-        for _, placed in laid_out
-        for one in placed
-        if one.seen.role == "main"
-    ]
+    sizes = [max(one.box.width, one.box.height) for _, placed in laid_out for one in placed if one.seen.role == "main"]
     assert min(sizes) >= 40
     assert sorted(sizes)[len(sizes) // 2] >= 80

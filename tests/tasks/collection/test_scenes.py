@@ -60,9 +60,7 @@ def test_sizes_are_landscape_portrait_and_square(scenes: list[Scene]) -> None:
 
 
 def test_things_are_shared_across_places_so_a_place_alone_does_not_tell_them() -> None:
-    homes = Counter(
-        thing for place in PLACES.values() for thing in {t for ts in place.things.values() for t in ts}
-    )
+    homes = Counter(thing for place in PLACES.values() for thing in {t for ts in place.things.values() for t in ts})
     assert sum(count > 1 for count in homes.values()) > len(homes) / 2
 
 

@@ -16,16 +16,11 @@ def splits(images: dict[str, int], seed: int) -> dict[str, str | None]:
     """Split by id of images whose bytes are these numbers."""
     facts = {path: Fact(f"digest {content}", 1, 1) for path, content in images.items()}
     reading = Reading("folder", [Item(path, path) for path in images])
-    return {
-        image.image_id: image.split
-        for image in assemble(reading, facts, CollectionConfig(split_seed=seed)).images
-    }
+    return {image.image_id: image.split for image in assemble(reading, facts, CollectionConfig(split_seed=seed)).images}
 
 
 @given(DIGESTS, DIGESTS, st.integers(0, 3))
-def test_no_image_changes_side_because_others_came(
-    some: dict[str, int], more: dict[str, int], seed: int
-) -> None:
+def test_no_image_changes_side_because_others_came(some: dict[str, int], more: dict[str, int], seed: int) -> None:
     before, after = splits(some, seed), splits(more | some, seed)
     assert before.items() <= after.items()
 
@@ -33,9 +28,7 @@ def test_no_image_changes_side_because_others_came(
 @given(DIGESTS, st.integers(0, 3))
 def test_byte_copies_share_a_side(images: dict[str, int], seed: int) -> None:
     drawn = splits(images, seed)
-    assert len({(images[path], split) for path, split in drawn.items()}) == len(
-        {images[path] for path in drawn}
-    )
+    assert len({(images[path], split) for path, split in drawn.items()}) == len({images[path] for path in drawn})
 
 
 def test_shares_are_as_configured_and_the_seed_matters() -> None:

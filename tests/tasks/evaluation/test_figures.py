@@ -20,9 +20,7 @@ def summaries() -> dict[str, MethodSummary]:
 
 
 @pytest.mark.parametrize("which", ["ndcg", "pcc"])
-def test_curves_are_the_same_png_every_time(
-    summaries: dict[str, MethodSummary], which: Literal["ndcg", "pcc"]
-) -> None:
+def test_curves_are_the_same_png_every_time(summaries: dict[str, MethodSummary], which: Literal["ndcg", "pcc"]) -> None:
     picture = curve_figure(summaries, which)
     assert Image.open(io.BytesIO(picture)).size == (1040, 820)
     assert picture == curve_figure(summaries, which)

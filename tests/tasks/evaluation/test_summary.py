@@ -5,9 +5,9 @@ import pytest
 
 from tasks.errors import InputError
 from tasks.evaluation.bootstrap import paired_difference, resample_queries
+from tasks.evaluation.summary import MethodSummary, best_of, summarise
 from tasks.metrics.curves import NDCG_AT, cut_ranks, log_auc, mean_curve
 from tasks.metrics.ndcg import ndcg
-from tasks.evaluation.summary import MethodSummary, best_of, summarise
 
 Scores = dict[str, np.ndarray | list[np.ndarray]]
 Summaries = dict[str, MethodSummary]
@@ -73,9 +73,7 @@ def test_labels_json_and_seed(truth: np.ndarray, scores: Scores, summaries: Summ
     assert summarise(truth, scores) == summaries
     dumped = json.loads(summaries["v_v"].model_dump_json())
     assert set(dumped["ndcg"]) == {"1", "2", "4", "8", "16", "32"}
-    assert {"label", "ndcg", "pcc", "ndcg_auc", "pcc_auc", "ndcg_auc_interval", "pcc_auc_interval"} <= set(
-        dumped
-    )
+    assert {"label", "ndcg", "pcc", "ndcg_auc", "pcc_auc", "ndcg_auc_interval", "pcc_auc_interval"} <= set(dumped)
     assert len(dumped["ndcg_auc_interval"]) == 2
     assert MethodSummary.model_validate(dumped) == summaries["v_v"]
 

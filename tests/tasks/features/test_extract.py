@@ -38,5 +38,7 @@ def test_every_image_s_descriptors_of_every_pooling_come_once() -> None:
         pixels_BHWC = load_pixels(str(row), read, PREPROCESSING)[None]
         feature_map_BCHW = backbone(normalise(pixels_BHWC, PREPROCESSING))
         for descriptor_RC, pooling in zip(descriptors, POOLINGS, strict=True):
-            torch.testing.assert_close(descriptor_RC, describe(feature_map_BCHW, pooling)[0].detach(), atol=1e-6, rtol=0)
+            torch.testing.assert_close(
+                descriptor_RC, describe(feature_map_BCHW, pooling)[0].detach(), atol=1e-6, rtol=0
+            )
             assert not descriptor_RC.requires_grad

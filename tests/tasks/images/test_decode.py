@@ -169,13 +169,19 @@ def test_the_limit_holds_where_pillow_s_own_is_lifted(monkeypatch: pytest.Monkey
         decode(bomb())
 
 
-SEEDS = [encode(noise().quantize(16) if format == "gif" else noise(), format) for format in
-         ("png", "jpeg", "gif", "webp", "tiff", "bmp", "ppm", "jpeg2000", "tga", "pcx", "ico")]
+SEEDS = [
+    encode(noise().quantize(16) if format == "gif" else noise(), format)
+    for format in ("png", "jpeg", "gif", "webp", "tiff", "bmp", "ppm", "jpeg2000", "tga", "pcx", "ico")
+]
 
 
 @pytest.mark.filterwarnings("ignore")
 @settings(max_examples=150, deadline=None)
-@given(st.sampled_from(SEEDS), st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255))), st.floats(0, 1))
+@given(
+    st.sampled_from(SEEDS),
+    st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255))),
+    st.floats(0, 1),
+)
 def test_damaged_bytes_are_decoded_or_refused(seed: bytes, changes: list[tuple[float, int]], kept: float) -> None:
     data = bytearray(seed)
     for place, value in changes:

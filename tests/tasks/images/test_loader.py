@@ -35,7 +35,9 @@ def load(
 
 @pytest.mark.parametrize("batch_size", [1, 4, 1000])
 def test_every_path_comes_once(batch_size: int) -> None:
-    rows = [row for item in load(batch_size=batch_size) for row in (item.rows if isinstance(item, Batch) else [item.row])]
+    rows = [
+        row for item in load(batch_size=batch_size) for row in (item.rows if isinstance(item, Batch) else [item.row])
+    ]
     assert sorted(rows) == list(range(len(PATHS)))
 
 

@@ -25,14 +25,22 @@ def test_sides_are_multiples_of_the_stride_and_the_largest_is_the_size(
 
 @given(sides, sides, strides)
 def test_the_aspect_is_kept_as_well_as_strides_allow(width: int, height: int, stride: int) -> None:
-    for side, given_side in zip(target_shape(width, height, Preprocessing(stride=stride)), (height, width), strict=True):
+    for side, given_side in zip(
+        target_shape(width, height, Preprocessing(stride=stride)), (height, width), strict=True
+    ):
         exact = given_side * 224 / max(width, height)
         assert abs(side - exact) <= stride / 2 or (side == stride and exact < stride)
 
 
 @pytest.mark.parametrize(
     ("width", "height", "shape"),
-    [(640, 480, (448, 576)), (480, 640, (576, 448)), (1, 1, (576, 576)), (2000, 40, (32, 576)), (640, 427, (384, 576))],
+    [
+        (640, 480, (448, 576)),
+        (480, 640, (576, 448)),
+        (1, 1, (576, 576)),
+        (2000, 40, (32, 576)),
+        (640, 427, (384, 576)),
+    ],
 )
 def test_target_shape_by_hand(width: int, height: int, shape: tuple[int, int]) -> None:
     assert target_shape(width, height, Preprocessing(size=576)) == shape

@@ -20,9 +20,7 @@ def dcg(gains: Sequence[float]) -> float:
 def slow_ndcg(relevance: Sequence[float], score: Sequence[float], at: int) -> float:
     """Mean over all orders of the columns that are sorted by score."""
     orders = [
-        order
-        for order in permutations(range(len(score)))
-        if all(score[a] >= score[b] for a, b in pairwise(order))
+        order for order in permutations(range(len(score))) if all(score[a] >= score[b] for a, b in pairwise(order))
     ]
     ideal = dcg(sorted(relevance, reverse=True)[:at])
     expected = sum(dcg([relevance[column] for column in order[:at]]) for order in orders) / len(orders)

@@ -12,9 +12,7 @@ from tasks.metrics.pcc import pcc
 def test_equals_scipy_over_the_top_by_score_then_column(seed: int, decimals: int) -> None:
     rng = np.random.default_rng(seed)
     relevance_QN, score_QN = rng.random((3, 20)), rng.random((3, 20)).round(decimals)
-    for value_R, relevance_N, score_N in zip(
-        pcc(relevance_QN, score_QN, [8, 20]), relevance_QN, score_QN, strict=True
-    ):
+    for value_R, relevance_N, score_N in zip(pcc(relevance_QN, score_QN, [8, 20]), relevance_QN, score_QN, strict=True):
         order = sorted(range(20), key=lambda column: (-score_N[column], column))
         expected = [pearsonr(relevance_N[order[:rank]], score_N[order[:rank]]).statistic for rank in (8, 20)]
         np.testing.assert_allclose(value_R, expected, atol=1e-12)

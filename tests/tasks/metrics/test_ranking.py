@@ -24,9 +24,7 @@ def test_blocks_cover_all_rows_once(monkeypatch: pytest.MonkeyPatch) -> None:
     score_QN = np.random.default_rng(0).random((7, 5))
     blocks = list(ranked_blocks(score_QN, score_QN, at=[1]))
     assert [len(score_BN) for _, _, score_BN in blocks] == [2, 2, 2, 1]
-    assert np.array_equal(
-        np.concatenate([score_BN for _, _, score_BN in blocks]), -np.sort(-score_QN, axis=1)
-    )
+    assert np.array_equal(np.concatenate([score_BN for _, _, score_BN in blocks]), -np.sort(-score_QN, axis=1))
 
 
 @pytest.mark.parametrize(

@@ -140,7 +140,10 @@ def test_a_file_that_torch_cannot_read_is_refused(tmp_path: Path) -> None:
 
 
 def test_without_file_cache_and_network_one_sentence_says_what_to_do(offline: Path) -> None:
-    with pytest.raises(InputError, match=r"weights of resnet101 are neither .* put resnet101-\w+\.pth .* or set backbone\.weights"):
+    with pytest.raises(
+        InputError,
+        match=r"weights of resnet101 are neither .* put resnet101-\w+\.pth .* or set backbone\.weights",
+    ):
         create_backbone(BackboneConfig(name="resnet101"))
     assert not list(offline.glob("checkpoints/*.pth"))
 

@@ -11,7 +11,8 @@ def there_is(monkeypatch: pytest.MonkeyPatch, *, cuda: bool, mps: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("cuda", "mps", "chosen"), [(True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")]
+    ("cuda", "mps", "chosen"),
+    [(True, True, "cuda"), (True, False, "cuda"), (False, True, "mps"), (False, False, "cpu")],
 )
 def test_auto_takes_the_best_there_is(cuda: bool, mps: bool, chosen: str, monkeypatch: pytest.MonkeyPatch) -> None:
     there_is(monkeypatch, cuda=cuda, mps=mps)

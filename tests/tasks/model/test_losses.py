@@ -7,9 +7,15 @@ from tests.tasks.model.making import random
 
 @pytest.mark.parametrize("margin", [0.05, 0.2, 3.0])
 def test_equals_the_formula(margin: float) -> None:
-    query_TD, relevant_TD, nonrelevant_TD = (torch.nn.functional.normalize(random(20, 5, seed=seed)) for seed in range(3))
+    query_TD, relevant_TD, nonrelevant_TD = (
+        torch.nn.functional.normalize(random(20, 5, seed=seed)) for seed in range(3)
+    )
     expected = [
-        0.5 * max(0.0, margin - sum(a * b for a, b in zip(q, p, strict=True)) + sum(a * b for a, b in zip(q, n, strict=True)))
+        0.5
+        * max(
+            0.0,
+            margin - sum(a * b for a, b in zip(q, p, strict=True)) + sum(a * b for a, b in zip(q, n, strict=True)),
+        )
         for q, p, n in zip(query_TD.tolist(), relevant_TD.tolist(), nonrelevant_TD.tolist(), strict=True)
     ]
     loss_T = triplet_loss(query_TD, relevant_TD, nonrelevant_TD, margin)

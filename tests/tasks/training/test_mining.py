@@ -145,7 +145,7 @@ def test_a_pool_holds_whole_queries_up_to_its_limit(seed: int, queries: int, rel
     def rows(kept: int) -> set[int]:
         return {*whole.query_Q[:kept].tolist(), *whole.relevant_QR[:kept].ravel().tolist()} - {-1}
 
-    kept = max(1, max((kept for kept in range(len(whole.query_Q) + 1) if len(rows(kept)) <= limit)))
+    kept = max(1, max(kept for kept in range(len(whole.query_Q) + 1) if len(rows(kept)) <= limit))
     np.testing.assert_array_equal(pool.query_Q, whole.query_Q[:kept])
     np.testing.assert_array_equal(pool.relevant_QR, whole.relevant_QR[:kept])
     assert pool.row_P.tolist() == sorted(rows(kept))

@@ -14,14 +14,26 @@ from tasks.training.triplets import Progress, train_triplets
 from tests.tasks.model.making import random
 
 IMAGES, GROUPS = 40, 4
-SMALL = TripletConfig(queries=20, relevant=3, hardest=20, batch=16, updates=8, refreshes=6, learning_rate=0.02)
-OWN_GROUP = np.array([[row for row in range(IMAGES) if row % GROUPS == own % GROUPS and row != own] for own in range(IMAGES)])
+SMALL = TripletConfig(
+    queries=20,
+    relevant=3,
+    hardest=20,
+    margin=0.2,
+    batch=16,
+    updates=8,
+    refreshes=6,
+    patience=12,
+    learning_rate=0.05,
+)
+OWN_GROUP = np.array(
+    [[row for row in range(IMAGES) if row % GROUPS == own % GROUPS and row != own] for own in range(IMAGES)]
+)
 RELEVANCE = Relevance(OWN_GROUP, np.arange(IMAGES))
 
 
 def descriptors() -> Tensor:
-    """The group of an image is a faint pattern under loud noise."""
-    return torch.cat([torch.eye(GROUPS).repeat(IMAGES // GROUPS, 1), 1.5 * random(IMAGES, 6)], dim=1)
+    """The group of an image, under noise that is of no use."""
+    return torch.cat([torch.eye(GROUPS).repeat(IMAGES // GROUPS, 1), 0.3 * random(IMAGES, 6)], dim=1)
 
 
 def new_head() -> Projection:
@@ -55,7 +67,7 @@ def test_training_lowers_the_loss_and_raises_validation() -> None:
     before = separation(head)
     progress = train(head, log=lambda metrics, step: told.update({step: metrics}))
     assert list(told) == [1, 2, 3, 4, 5, 6]
-    assert told[6]["loss"] < 0.7 * told[1]["loss"]
+    assert told[6]["loss"] < 0.3 * told[1]["loss"]
     assert separation(head) > before + 0.3
     assert separation(head) == pytest.approx(progress.best_score)
     assert progress.best_score == max(metrics["validation_ndcg_auc"] for metrics in told.values())
@@ -63,11 +75,10 @@ def test_training_lowers_the_loss_and_raises_validation() -> None:
 
 def test_what_is_logged_is_finite_and_named() -> None:
     told: list[dict[str, float]] = []
+    names = "queries pool_images active_share spread learning_rate images_per_second validation_ndcg_auc loss"
     train(new_head(), log=lambda metrics, _: told.append(metrics))
     for metrics in told:
-        assert metrics.keys() == {
-            "active_share", "images_per_second", "learning_rate", "loss", "spread", "validation_ndcg_auc",
-        }  # fmt: skip
+        assert metrics.keys() == {*names.split()}
         assert all(np.isfinite(value) for value in metrics.values())
         assert 0 < metrics["active_share"] <= 1
         assert 0 <= metrics["spread"] <= 1
@@ -95,7 +106,10 @@ def test_a_resumed_run_ends_as_an_uninterrupted_one(interrupted_at: int, tmp_pat
         train(broken, log=interrupt, checkpoint=tmp_path / "checkpoint.pt")
     on_step: list[int] = []
     progress = train(
-        resumed, log=lambda _, step: steps.append(step), on_step=on_step.append, checkpoint=tmp_path / "checkpoint.pt"
+        resumed,
+        log=lambda _, step: steps.append(step),
+        on_step=on_step.append,
+        checkpoint=tmp_path / "checkpoint.pt",
     )
     assert steps == list(range(interrupted_at + 1, 7))
     assert sum(on_step) == progress.refresh == 6
@@ -155,7 +169,7 @@ def test_the_learning_rate_is_lowered_after_its_updates() -> None:
     rates: list[float] = []
     config = SMALL.model_copy(update={"lower_after": 16, "lower_by": 0.5})
     train(new_head(), config, log=lambda metrics, _: rates.append(metrics["learning_rate"]))
-    assert rates == [0.02, 0.02, 0.01, 0.01, 0.01, 0.01]
+    assert rates == [0.05, 0.05, 0.025, 0.025, 0.025, 0.025]
 
 
 def test_refreshes_without_a_triplet_are_counted() -> None:
@@ -169,7 +183,13 @@ def test_refreshes_without_a_triplet_are_counted() -> None:
         return parts.roll(1, 0) if next(calls) == 0 else parts
 
     progress = train_triplets(
-        head, embed, RELEVANCE, SMALL, seed=0, validate=lambda: separation(head), log=lambda *args: told.append(args)
+        head,
+        embed,
+        RELEVANCE,
+        SMALL,
+        seed=0,
+        validate=lambda: separation(head),
+        log=lambda *args: told.append(args),
     )
     assert progress.skipped == 5
     assert ["loss" in metrics for metrics, _ in told] == [True, False, False, False, False, False]

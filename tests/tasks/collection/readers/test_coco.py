@@ -20,9 +20,7 @@ def dataset(names: dict[Any, Any], texts: list[tuple[Any, Any]]) -> str:
     )
 
 
-BASIC = dataset(
-    {139: "a.jpg", 2**60 + 1: "b.jpg"}, [(139, " A dog .\n"), (2**60 + 1, "A cat ."), (139, "Again .")]
-)
+BASIC = dataset({139: "a.jpg", 2**60 + 1: "b.jpg"}, [(139, " A dog .\n"), (2**60 + 1, "A cat ."), (139, "Again .")])
 
 
 @pytest.mark.parametrize("folder", ["", "images/", "val2017/"])
@@ -46,9 +44,7 @@ def test_files_of_two_splits_bring_them_and_an_id_counts_once() -> None:
     files = files_of(
         {
             "annotations/captions_train2017.json": dataset({1: "a.jpg"}, [(1, "A dog .")]),
-            "annotations/captions_val2017.json": dataset(
-                {1: "b.jpg", 2: "b.jpg"}, [(2, "A cat ."), (1, "No .")]
-            ),
+            "annotations/captions_val2017.json": dataset({1: "b.jpg", 2: "b.jpg"}, [(2, "A cat ."), (1, "No .")]),
             "annotations/instances_val2017.json": '{"images": [], "annotations": [], "categories": []}',
             "train2017/a.jpg": picture("red"),
             "val2017/b.jpg": picture("blue"),
@@ -63,9 +59,7 @@ def test_files_of_two_splits_bring_them_and_an_id_counts_once() -> None:
 def test_what_does_not_fit_is_told_and_the_rest_stays() -> None:
     names = {1: "a.jpg", 2: "gone.jpg", 3: None, 4: "../../etc/passwd"}
     texts = [(1, "A dog ."), (1, ""), (1, None), (2, "Gone ."), (9, "Whose?"), (9, "Whose?"), (True, "x")]
-    collection = collect(
-        files_of({"captions.json": dataset(names, texts), **pictures("i/a.jpg", "i/other.png")})
-    )
+    collection = collect(files_of({"captions.json": dataset(names, texts), **pictures("i/a.jpg", "i/other.png")}))
     assert captions(collection) == {"1": ("A dog .",), "i/other.png": ()}
     assert kinds(collection) == {
         "bad-row": 3,
@@ -89,9 +83,7 @@ def test_two_entries_of_one_id_shift_no_caption() -> None:
     assert [(image.image_id, image.path, image.captions) for image in collection.images] == [
         ("1", "a.jpg", ("A dog .",))
     ]
-    assert collection.problems == (
-        Problem("duplicate-id", "1", "this id is listed before; the first stands"),
-    )
+    assert collection.problems == (Problem("duplicate-id", "1", "this id is listed before; the first stands"),)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,7 @@ TOKENS = "a.jpg#0\tA dog .\na.jpg#1\tA brown dog .\nb.jpg#0\tA cat .\n"
 
 @pytest.mark.parametrize("folder", ["Images/", "Flicker8k_Dataset/", "deep/er/", ""])
 def test_token_lines_and_images_in_any_one_folder(folder: str) -> None:
-    collection = collect(
-        files_of({"Flickr8k.token.txt": TOKENS, **pictures(f"{folder}a.jpg", f"{folder}b.jpg")})
-    )
+    collection = collect(files_of({"Flickr8k.token.txt": TOKENS, **pictures(f"{folder}a.jpg", f"{folder}b.jpg")}))
     assert collection.format == "flickr8k"
     assert captions(collection) == {
         f"{folder}a.jpg": ("A dog .", "A brown dog ."),
@@ -22,9 +20,7 @@ def test_token_lines_and_images_in_any_one_folder(folder: str) -> None:
 
 
 def test_thumbnails_beside_the_images_take_no_captions() -> None:
-    files = files_of(
-        {"Flickr8k.token.txt": TOKENS, **pictures("Images/a.jpg", "Images/b.jpg", "thumbs/a.jpg")}
-    )
+    files = files_of({"Flickr8k.token.txt": TOKENS, **pictures("Images/a.jpg", "Images/b.jpg", "thumbs/a.jpg")})
     assert captions(collect(files))["thumbs/a.jpg"] == ()
 
 
@@ -67,9 +63,7 @@ def test_captions_without_image_are_refused_by_the_name_as_it_is_written() -> No
 
 def test_bad_lines_are_told_with_their_numbers_and_cost_no_other_line() -> None:
     tokens = 'image_id\tcaptions\na.jpg#0 no tab\na.jpg#1\tA dog, a "cat" | a #3\tbird\u2028.\na.jpg#2\t \n'
-    collection = collect(
-        files_of({"Flickr8k.token.txt": "\ufeff" + tokens.replace("\n", "\r\n"), **pictures("a.jpg")})
-    )
+    collection = collect(files_of({"Flickr8k.token.txt": "\ufeff" + tokens.replace("\n", "\r\n"), **pictures("a.jpg")}))
     assert captions(collection) == {"a.jpg": ('A dog, a "cat" | a #3\tbird\u2028.',)}
     assert [(problem.kind, problem.item, problem.line) for problem in collection.problems] == [
         ("bad-row", "Flickr8k.token.txt", 1),
@@ -98,13 +92,9 @@ def test_table_keeps_quoted_delimiters_quotes_and_line_breaks(delimiter: str) ->
 
 def test_token_lines_are_read_where_a_table_lies_beside_them() -> None:
     table = "image,caption\na.jpg,From the table\n"
-    collection = collect(
-        files_of({"Flickr8k.token.txt": TOKENS, "captions.txt": table, **pictures("a.jpg", "b.jpg")})
-    )
+    collection = collect(files_of({"Flickr8k.token.txt": TOKENS, "captions.txt": table, **pictures("a.jpg", "b.jpg")}))
     assert captions(collection)["a.jpg"] == ("A dog .", "A brown dog .")
-    assert [(problem.kind, problem.item) for problem in collection.problems] == [
-        ("unused-file", "captions.txt")
-    ]
+    assert [(problem.kind, problem.item) for problem in collection.problems] == [("unused-file", "captions.txt")]
 
 
 def test_other_text_files_are_no_captions() -> None:

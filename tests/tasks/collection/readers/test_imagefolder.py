@@ -62,9 +62,7 @@ def test_lists_nulls_and_repeated_rows_are_the_captions_of_one_image() -> None:
     ],
 )
 def test_split_folders_are_kept(folders: tuple[str, ...], splits: list[str | None]) -> None:
-    contents = {
-        f"{folder}/metadata.jsonl": jsonl({"file_name": "x.jpg", "text": folder}) for folder in folders
-    }
+    contents = {f"{folder}/metadata.jsonl": jsonl({"file_name": "x.jpg", "text": folder}) for folder in folders}
     images = pictures(*(f"{folder}/x.jpg" for folder in folders))
     collection = collect(files_of({**contents, **images}))
     by_caption = {image.captions[0]: image.split for image in collection.images}
@@ -86,9 +84,7 @@ def test_paths_are_seen_from_the_metadata_file_and_stay_inside() -> None:
             for name in ["./a.jpg", r"sub\b.jpg", "../c.jpg", "../../out.jpg", "/etc/passwd.jpg", "gone.jpg"]
         )
     )
-    files = files_of(
-        {"set/metadata.jsonl": metadata, **pictures("set/a.jpg", "set/sub/b.jpg", "c.jpg", "out.jpg")}
-    )
+    files = files_of({"set/metadata.jsonl": metadata, **pictures("set/a.jpg", "set/sub/b.jpg", "c.jpg", "out.jpg")})
     collection = collect(files)
     assert captions(collection) == {
         "c.jpg": ("../c.jpg",),
