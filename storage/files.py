@@ -28,18 +28,18 @@ class Tree:
 
 
 def list_tree(url: str) -> Tree:
-    """The files below a folder or URL, or the single file that it names. Raises StorageError where there is nothing."""
-    filesystem, root = fsspec.core.url_to_fs(url)
-    root = root.rstrip("/")
+    """The files below a folder or URL, or the single file that it names. Raises StorageError if it cannot be read."""
     try:
+        filesystem, root = fsspec.core.url_to_fs(url)
+        root = root.rstrip("/")
         if filesystem.isfile(root):
             parent, _, name = root.rpartition("/")
             return Tree(parent, (name,), filesystem)
         if not filesystem.isdir(root):
             raise StorageError(f"There is nothing at {url}; give the folder or file of a collection.")
         found = filesystem.find(root)
-    except PermissionError as error:
-        raise StorageError(f"{url} may not be read: {error.strerror or error}.") from error
+    except (OSError, ValueError, ImportError) as error:  # no permission, unknown protocol, its package not there
+        raise StorageError(f"{url} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
     relative = (path[len(root) + 1 :] for path in found)
     return Tree(root, tuple(sorted(path for path in relative if not _hidden(path))), filesystem)
 
@@ -50,7 +50,8 @@ def collection_trees(source: str, images: str | None) -> tuple[Tree, Tree]:
     if images is not None:
         return files, list_tree(images)
     single_file = f"{files.root}/{files.paths[0]}" if len(files.paths) == 1 else None
-    return files, list_tree(files.root) if single_file and single_file == _path_of(source) else files
+    beside = files.filesystem.unstrip_protocol(files.root)
+    return files, list_tree(beside) if single_file and single_file == _path_of(source) else files
 
 
 def _path_of(url: str) -> str:

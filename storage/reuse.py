@@ -6,7 +6,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from storage.artifacts import MANIFEST
+from storage.artifacts import MANIFEST, find_artifact
 from storage.tables import metadata_of, read_batches
 from storage.workspace import Workspace
 
@@ -16,7 +16,8 @@ def known_rows(workspace: Workspace, stage: str, file: str, recipe: str, wanted:
     missing = set(wanted)
     for manifest in sorted((workspace.artifacts / stage).glob(f"[!.]*/{MANIFEST}")):
         path = manifest.with_name(file)
-        if not missing or not path.exists() or metadata_of(path).get("recipe") != recipe:
+        whole = find_artifact(workspace, stage, path.parent.name) is not None and path.exists()
+        if not missing or not whole or metadata_of(path).get("recipe") != recipe:
             continue
         for batch in read_batches(path, pq.read_schema(path).names):
             known = batch.filter(pc.is_in(batch["sha256"], pa.array(sorted(missing), pa.string())))

@@ -38,7 +38,7 @@ def vectors(values_ND: np.ndarray) -> pa.FixedSizeListArray:
 def matrix(column: pa.ChunkedArray) -> np.ndarray:
     """The inverse of `vectors`: values_ND of a fixed-size list column."""
     array = column.combine_chunks()
-    values_ND: np.ndarray = array.flatten().to_numpy(zero_copy_only=False).reshape(len(array), -1)
+    values_ND: np.ndarray = array.flatten().to_numpy(zero_copy_only=False).reshape(len(array), array.type.list_size)
     return values_ND
 
 

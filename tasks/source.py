@@ -50,7 +50,8 @@ def _reached_within(tree: ast.Module, name: str) -> tuple[list[str], set[str]]:
             definitions[node.name] = node
         elif isinstance(node, ast.Assign | ast.AnnAssign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-            definitions |= {target.id: node for target in targets if isinstance(target, ast.Name)}
+            names = [name for target in targets for name in ast.walk(target) if isinstance(name, ast.Name)]
+            definitions |= {name.id: node for name in names if isinstance(name.ctx, ast.Store)}
     bound = {
         alias.asname or alias.name: node
         for node in tree.body

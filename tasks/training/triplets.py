@@ -109,7 +109,9 @@ def _update(
         _set_learning_rate(optimiser, config, progress.updates)
         row_U, place_T3 = np.unique(triplet_T3, return_inverse=True)
         embedding_UD = embed(row_U)
-        query_TD, relevant_TD, nonrelevant_TD = embedding_UD[torch.from_numpy(place_T3.reshape(-1, 3))].unbind(1)
+        # index_select, whose gradient adds up in one order: that of plain indexing does not on a CPU
+        place_N = torch.from_numpy(place_T3.reshape(-1)).to(embedding_UD.device)
+        query_TD, relevant_TD, nonrelevant_TD = embedding_UD.index_select(0, place_N).unflatten(0, (-1, 3)).unbind(1)
         loss = triplet_loss(query_TD, relevant_TD, nonrelevant_TD, config.margin).mean()
         if not torch.isfinite(loss):
             raise FloatingPointError(f"The loss is {loss.item()} at update {progress.updates + 1}; training stops.")

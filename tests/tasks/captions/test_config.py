@@ -10,7 +10,7 @@ def test_english_is_the_default() -> None:
 
 @pytest.mark.parametrize("language", ["klingon", "porter", "English", ""])
 def test_a_language_without_a_stemmer_is_refused_with_the_choices(language: str) -> None:
-    with pytest.raises(ValidationError, match="no stemmer for .*english.*german"):
+    with pytest.raises(ValidationError, match=r"no stemmer for .*english.*german"):
         CaptionsConfig(language=language)
 
 

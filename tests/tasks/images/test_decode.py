@@ -1,6 +1,7 @@
 import json
 import struct
 import zlib
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -109,6 +110,8 @@ def test_sixteen_bits_are_scaled_not_clipped() -> None:
     for format in ("png", "tiff"):
         expected = np.arange(256).reshape(16, 16, 1).repeat(3, 2)
         np.testing.assert_array_equal(rgb(encode(Image.fromarray(ramp), format)), expected)
+    dark = Image.fromarray(np.uint16([[0, 257 * 100]]))
+    assert rgb(encode(dark))[0, :, 0].tolist() == [0, 100]
 
 
 def test_other_depths_are_scaled_by_what_they_span() -> None:
@@ -186,10 +189,8 @@ def test_damaged_bytes_are_decoded_or_refused(seed: bytes, changes: list[tuple[f
     data = bytearray(seed)
     for place, value in changes:
         data[int(place * len(data))] = value
-    try:
+    with suppress(UnreadableImage):
         assert decode(bytes(data[: round(kept * len(data))])).mode == "RGB"
-    except UnreadableImage as error:
-        assert str(error)
 
 
 @with_shared

@@ -118,6 +118,19 @@ def test_weights_of_another_network_are_refused(resnet18_file: Path) -> None:
             create_backbone(BackboneConfig(name=name, weights=str(resnet18_file)))
 
 
+def test_tensors_in_another_order_are_refused(resnet18: nn.Module, tmp_path: Path) -> None:
+    swapped = {"weight": "bias", "bias": "weight", "running_mean": "running_var", "running_var": "running_mean"}
+
+    def renamed(name: str, tensor: torch.Tensor) -> str:
+        layer, _, part = name.rpartition(".")
+        return f"{layer}.{swapped[part]}" if tensor.ndim == 1 and part in swapped else name
+
+    state = {renamed(name, tensor): tensor for name, tensor in resnet18.state_dict().items()}
+    torch.save(state, tmp_path / "weights.pth")
+    with pytest.raises(InputError, match="weights of another network"):
+        create_backbone(BackboneConfig(name="resnet18", weights=str(tmp_path / "weights.pth")))
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [

@@ -53,7 +53,7 @@ def test_the_folder_holds_three_files_and_the_vocabulary(folder: Path) -> None:
     assert vocabulary_from(pq.read_table(folder / VOCABULARY)).stems == ("a", "ball", "dog")
 
 
-def test_saving_twice_writes_the_same_bytes(model: SceneModel, folder: Path) -> None:
+def test_saving_twice_writes_the_same_bytes(folder: Path) -> None:
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     save(load(folder), build_vocabulary([["a dog"], ["a ball"]], "english"), folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
@@ -67,5 +67,5 @@ def test_a_damaged_folder_is_refused_by_name(fault: str, folder: Path) -> None:
 
 
 def test_an_absent_folder_is_refused_by_name(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="The model in .*nowhere cannot be loaded"):
+    with pytest.raises(InputError, match=r"The model in .*nowhere cannot be loaded"):
         load(tmp_path / "nowhere")

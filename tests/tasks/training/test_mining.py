@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tasks.training.mining import Pool, Relevance, Triplets, mine, sample_pool
 
 seeds = st.integers(0, 2**32 - 1)
-MARGIN = 0.1
+MARGIN = 0.125  # exact, as are the scores below: some losses are exactly 0
 
 
 def some_relevance(seed: int, images: int = 24, k: int = 4) -> Relevance:
@@ -145,7 +145,8 @@ def test_a_pool_holds_whole_queries_up_to_its_limit(seed: int, queries: int, rel
     def rows(kept: int) -> set[int]:
         return {*whole.query_Q[:kept].tolist(), *whole.relevant_QR[:kept].ravel().tolist()} - {-1}
 
-    kept = max(1, max(kept for kept in range(len(whole.query_Q) + 1) if len(rows(kept)) <= limit))
+    fitting = [kept for kept in range(1, len(whole.query_Q) + 1) if len(rows(kept)) <= limit]
+    kept = max(fitting, default=1)
     np.testing.assert_array_equal(pool.query_Q, whole.query_Q[:kept])
     np.testing.assert_array_equal(pool.relevant_QR, whole.relevant_QR[:kept])
     assert pool.row_P.tolist() == sorted(rows(kept))

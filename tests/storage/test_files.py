@@ -1,0 +1,149 @@
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import fsspec
+import pytest
+
+from storage.errors import StorageError
+from storage.files import ChangedFile, collection_trees, list_tree, reader, tree_digest
+from storage.known_files import KnownFiles
+
+CONTENTS = {
+    "b.jpg": b"b",
+    "a/2.jpg": b"2",
+    "a/10.jpg": b"10",
+    "a b#c%20d?.jpg": b"odd",
+    ".hidden": b"x",
+    "a/.cache/3.jpg": b"x",
+    ".git/4.jpg": b"x",
+}
+SHOWN = ("a b#c%20d?.jpg", "a/10.jpg", "a/2.jpg", "b.jpg")
+
+
+@pytest.fixture
+def local(tmp_path: Path) -> str:
+    for path, content in CONTENTS.items():
+        (tmp_path / "collection" / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "collection" / path).write_bytes(content)
+    return str(tmp_path / "collection")
+
+
+@pytest.fixture
+def memory() -> Iterator[str]:
+    filesystem = fsspec.filesystem("memory")
+    for path, content in CONTENTS.items():
+        filesystem.pipe(f"/collection/{path}", content)
+    yield "memory://collection"
+    filesystem.rm("/collection", recursive=True)
+
+
+@pytest.fixture(params=["local", "memory"])
+def url(request: pytest.FixtureRequest) -> str:
+    place: str = request.getfixturevalue(request.param)
+    return place
+
+
+@pytest.fixture
+def known(tmp_path: Path) -> Iterator[KnownFiles]:
+    with KnownFiles(tmp_path / "known.db") as known:
+        yield known
+
+
+def test_files_that_are_not_hidden_are_listed_in_order(url: str) -> None:
+    for spelling in (url, f"{url}/"):
+        tree = list_tree(spelling)
+        assert tree.paths == SHOWN
+        assert {path: tree.open(path).read() for path in tree.paths} == {path: CONTENTS[path] for path in SHOWN}
+
+
+def test_a_single_file_is_a_tree_of_its_own(url: str) -> None:
+    tree = list_tree(f"{url}/a/2.jpg")
+    assert tree.paths == ("2.jpg",)
+    assert tree.open("2.jpg").read() == b"2"
+
+
+def test_a_hidden_folder_can_be_asked_for(url: str) -> None:
+    assert list_tree(f"{url}/a/.cache").paths == ("3.jpg",)
+
+
+def test_nothing_there_is_said(url: str) -> None:
+    with pytest.raises(StorageError, match=r"There is nothing at .*/nowhere; give the folder or file"):
+        list_tree(f"{url}/nowhere")
+
+
+@pytest.mark.parametrize("url", ["nonsense://x", "memory:/\0"])
+def test_what_cannot_be_a_place_is_said(url: str) -> None:
+    with pytest.raises(StorageError, match=r"There is nothing at|cannot be read: Protocol not known"):
+        list_tree(url)
+
+
+def test_a_place_that_may_not_be_read_is_said(local: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    filesystem = fsspec.filesystem("file")
+
+    def denied(_: str) -> list[str]:
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(filesystem, "find", denied)
+    with pytest.raises(StorageError, match=f"{local} cannot be read: Permission denied"):
+        list_tree(local)
+
+
+def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "real" / "0.jpg").touch()
+    (tmp_path / "real" / "loop").symlink_to("..")
+    (tmp_path / "self").symlink_to("self")
+    assert "real/0.jpg" in list_tree(str(tmp_path)).paths
+
+
+def test_images_lie_beside_the_source_or_where_they_are_said_to(url: str, tmp_path: Path) -> None:
+    files, images = collection_trees(url, None)
+    assert files.paths == images.paths == SHOWN
+    files, images = collection_trees(f"{url}/b.jpg", None)
+    assert (files.paths, images.paths) == (("b.jpg",), SHOWN)
+    assert images.open("a/2.jpg").read() == b"2"
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures" / "1.jpg").touch()
+    files, images = collection_trees(url, str(tmp_path / "pictures"))
+    assert (files.paths, images.paths) == (SHOWN, ("1.jpg",))
+
+
+def test_a_folder_of_one_file_is_its_own_images_folder(tmp_path: Path) -> None:
+    (tmp_path / "0.jpg").touch()
+    files, images = collection_trees(str(tmp_path), None)
+    assert files == images
+
+
+def test_the_digest_is_that_of_names_and_contents(local: str, memory: str, known: KnownFiles) -> None:
+    before = tree_digest(list_tree(local), known)
+    assert tree_digest(list_tree(memory), known) == before
+    (Path(local) / ".hidden").write_bytes(b"changed")
+    assert tree_digest(list_tree(local), known) == before
+    (Path(local) / "b.jpg").write_bytes(b"c")
+    edited = tree_digest(list_tree(local), known)
+    (Path(local) / "b.jpg").rename(Path(local) / "c.jpg")
+    renamed = tree_digest(list_tree(local), known)
+    assert len({before, edited, renamed}) == 3
+
+
+def test_a_file_that_cannot_be_read_has_a_digest_of_its_own(local: str, known: KnownFiles) -> None:
+    before = tree_digest(list_tree(local), known)
+    (Path(local) / "b.jpg").unlink()
+    (Path(local) / "b.jpg").symlink_to("nowhere")
+    assert tree_digest(list_tree(local), known) != before
+
+
+def test_a_reader_gives_the_bytes_it_was_promised(url: str) -> None:
+    read = reader(list_tree(url), {path: hashlib.sha256(CONTENTS[path]).hexdigest() for path in SHOWN})
+    assert {path: read(path) for path in SHOWN} == {path: CONTENTS[path] for path in SHOWN}
+
+
+def test_a_reader_refuses_other_bytes(local: str) -> None:
+    read = reader(list_tree(local), {"b.jpg": hashlib.sha256(b"b").hexdigest()})
+    (Path(local) / "b.jpg").write_bytes(b"c")
+    with pytest.raises(ChangedFile, match=r"b\.jpg changed while it was in use"):
+        read("b.jpg")
+    (Path(local) / "b.jpg").unlink()
+    with pytest.raises(FileNotFoundError):
+        read("b.jpg")

@@ -1,0 +1,54 @@
+import shutil
+from pathlib import Path
+
+import pytest
+
+from storage.models import keep_model, refer_to_model
+from storage.workspace import Workspace
+
+CONTENTS = {"config.json": "{}", "model.safetensors": "weights", "vocabulary.parquet": "stems"}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace(tmp_path)
+
+
+def model_folder(workspace: Workspace, name: str, **changed: str) -> Path:
+    folder = workspace.artifacts / "training" / name / "model"
+    folder.mkdir(parents=True)
+    for file, content in (CONTENTS | {file.replace("_", "."): text for file, text in changed.items()}).items():
+        (folder / file).write_text(content)
+    return folder
+
+
+def test_a_reference_is_relative_to_the_workspace(workspace: Workspace) -> None:
+    assert refer_to_model(workspace, model_folder(workspace, "k1")).path == "artifacts/training/k1/model"
+
+
+def test_the_digest_is_of_what_decides_embeddings(workspace: Workspace) -> None:
+    first = refer_to_model(workspace, model_folder(workspace, "k1"))
+    same = refer_to_model(workspace, model_folder(workspace, "k2", vocabulary_parquet="others"))
+    others = [
+        refer_to_model(workspace, model_folder(workspace, "k3", model_safetensors="other")),
+        refer_to_model(workspace, model_folder(workspace, "k4", config_json="[]")),
+    ]
+    assert first.digest == same.digest
+    assert len({first.digest, *(other.digest for other in others)}) == 3
+
+
+def test_a_kept_model_outlives_its_artifact(workspace: Workspace) -> None:
+    model = refer_to_model(workspace, model_folder(workspace, "k1"))
+    kept = keep_model(workspace, model)
+    shutil.rmtree(workspace.artifacts)
+    folder = workspace.root / kept.path
+    assert folder == workspace.models / model.digest
+    assert {path.name: path.read_text() for path in folder.iterdir()} == CONTENTS
+    assert refer_to_model(workspace, folder) == kept
+
+
+def test_keeping_twice_changes_nothing(workspace: Workspace) -> None:
+    model = refer_to_model(workspace, model_folder(workspace, "k1"))
+    kept = keep_model(workspace, model)
+    assert keep_model(workspace, model) == keep_model(workspace, kept) == kept
+    assert [path.name for path in workspace.models.iterdir()] == [model.digest]
