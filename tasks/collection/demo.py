@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from tasks.collection.drawn.drawing import draw_scene
+from tasks.collection.drawn.scenes import make_scenes
+from tasks.collection.drawn.wording import word_captions
 from tasks.collection.records import SPLITS, Split
-from tasks.collection.scene_drawing import draw_scene
-from tasks.collection.scenes import make_scenes
-from tasks.collection.wording import word_captions
 from tasks.errors import InputError
 
 _RECORD = "collection.json"

@@ -8,7 +8,7 @@ from tasks.model.config import PoolingConfig
 
 
 class TripletConfig(BaseModel):
-    """(V,V): triplets mined by caption similarity, loss (1) (METHOD.md 4, 5); defaults by Flickr8k's validation split."""
+    """(V,V): triplets mined by caption similarity, loss (1) (METHOD.md 4, 5); defaults chosen on Flickr8k."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

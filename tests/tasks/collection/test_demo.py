@@ -8,10 +8,10 @@ from PIL import Image
 
 from tasks.collection import demo
 from tasks.collection.demo import write_collection
+from tasks.collection.drawn.scenes import make_scenes
+from tasks.collection.drawn.wording import word_captions
 from tasks.collection.readers.imagefolder import ImageFolder
 from tasks.collection.records import Files
-from tasks.collection.scenes import make_scenes
-from tasks.collection.wording import word_captions
 from tasks.errors import InputError
 
 

@@ -6,8 +6,8 @@ from importlib.resources import as_file, files
 import numpy as np
 from PIL import Image, ImageChops, ImageDraw, ImageFont, ImageOps
 
-from tasks.collection.places import Time
-from tasks.collection.things import Thing
+from tasks.collection.drawn.places import Time
+from tasks.collection.drawn.things import Thing
 
 _LIGHTS: dict[Time, str] = {"day": "#ffffff", "dusk": "#fbe6da", "night": "#d0d5f2"}
 _TINTS = {

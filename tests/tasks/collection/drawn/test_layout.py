@@ -2,9 +2,9 @@
 
 import pytest
 
-from tasks.collection.scene_layout import Box, Placed, lay_out
-from tasks.collection.scenes import Scene, make_scenes
-from tasks.collection.things import THINGS
+from tasks.collection.drawn.layout import Box, Placed, lay_out
+from tasks.collection.drawn.scenes import Scene, make_scenes
+from tasks.collection.drawn.things import THINGS
 
 
 @pytest.fixture(scope="module")

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
 
-from tasks.collection.glyphs import glyph
-from tasks.collection.places import PLACES, Role
-from tasks.collection.scenes import Scene, Seen
-from tasks.collection.things import THINGS
+from tasks.collection.drawn.glyphs import glyph
+from tasks.collection.drawn.places import PLACES, Role
+from tasks.collection.drawn.scenes import Scene, Seen
+from tasks.collection.drawn.things import THINGS
 
 _DISTANT = 0.75  # the size of what isn't in front, against its own
 

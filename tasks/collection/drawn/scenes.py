@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from random import Random
 
-from tasks.collection.places import PLACES, Role, Time, Weather
-from tasks.collection.things import THINGS
+from tasks.collection.drawn.places import PLACES, Role, Time, Weather
+from tasks.collection.drawn.things import THINGS
 
 LANDSCAPE, PORTRAIT, SQUARE = (320, 240), (240, 320), (256, 256)
 

@@ -6,8 +6,8 @@ from random import Random
 
 from PIL import Image, ImageColor, ImageDraw, ImageOps
 
-from tasks.collection.places import PLACES
-from tasks.collection.scenes import Scene
+from tasks.collection.drawn.places import PLACES
+from tasks.collection.drawn.scenes import Scene
 
 Colour = tuple[int, ...]
 Painter = Callable[[Image.Image, int, Colour, Random], None]

@@ -5,12 +5,12 @@ from random import Random
 
 from PIL import Image, ImageDraw, ImageOps
 
-from tasks.collection.glyphs import glyph
-from tasks.collection.places import Time, Weather
-from tasks.collection.scene_background import paint_land, paint_sky
-from tasks.collection.scene_layout import Placed, lay_out
-from tasks.collection.scenes import Scene
-from tasks.collection.things import FREE_HANDS, THINGS
+from tasks.collection.drawn.background import paint_land, paint_sky
+from tasks.collection.drawn.glyphs import glyph
+from tasks.collection.drawn.layout import Placed, lay_out
+from tasks.collection.drawn.places import Time, Weather
+from tasks.collection.drawn.scenes import Scene
+from tasks.collection.drawn.things import FREE_HANDS, THINGS
 
 
 def draw_scene(scene: Scene) -> Image.Image:

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from random import Random
 
-from tasks.collection.places import PLACES, Role
-from tasks.collection.scenes import Scene, Seen
-from tasks.collection.things import FREE_HANDS, THINGS
+from tasks.collection.drawn.places import PLACES, Role
+from tasks.collection.drawn.scenes import Scene, Seen
+from tasks.collection.drawn.things import FREE_HANDS, THINGS
 
 # One observer a line: the thorough, the brief, the one who sees the companion first, the setting, everything.
 _OBSERVERS = (

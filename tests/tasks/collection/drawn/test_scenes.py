@@ -5,9 +5,9 @@ from itertools import islice
 
 import pytest
 
-from tasks.collection.places import PLACES
-from tasks.collection.scenes import Scene, make_scenes
-from tasks.collection.things import THINGS
+from tasks.collection.drawn.places import PLACES
+from tasks.collection.drawn.scenes import Scene, make_scenes
+from tasks.collection.drawn.things import THINGS
 
 
 @pytest.fixture(scope="module")

@@ -5,10 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.collection import scene_drawing
-from tasks.collection.places import PLACES
-from tasks.collection.scene_drawing import draw_scene
-from tasks.collection.scenes import LANDSCAPE, Scene, Seen, make_scenes
+from tasks.collection.drawn import drawing
+from tasks.collection.drawn.drawing import draw_scene
+from tasks.collection.drawn.places import PLACES
+from tasks.collection.drawn.scenes import LANDSCAPE, Scene, Seen, make_scenes
 
 SCENE = Scene(
     "scene-0000",
@@ -54,6 +54,6 @@ def test_a_kite_hangs_on_a_string_of_whoever_can_hold_it(monkeypatch: pytest.Mon
     kite = Seen("kite", "above", 1, "red")
     by_boy, by_crab = (replace(SCENE, seen=(Seen(main, "main", 1, ""), kite)) for main in ("boy", "crab"))
     boys, crabs = _pixels(by_boy), _pixels(by_crab)
-    monkeypatch.setattr(scene_drawing, "FREE_HANDS", frozenset())
+    monkeypatch.setattr(drawing, "FREE_HANDS", frozenset())
     assert (boys != _pixels(by_boy)).any()
     assert (crabs == _pixels(by_crab)).all()

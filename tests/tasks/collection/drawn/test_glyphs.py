@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tasks.collection.glyphs import glyph
-from tasks.collection.things import THINGS
+from tasks.collection.drawn.glyphs import glyph
+from tasks.collection.drawn.things import THINGS
 
 
 @pytest.mark.parametrize("name", THINGS)

@@ -5,10 +5,10 @@ from collections import Counter
 
 import pytest
 
-from tasks.collection.places import PLACES
-from tasks.collection.scenes import LANDSCAPE, Scene, Seen, make_scenes
-from tasks.collection.things import THINGS
-from tasks.collection.wording import word_captions
+from tasks.collection.drawn.places import PLACES
+from tasks.collection.drawn.scenes import LANDSCAPE, Scene, Seen, make_scenes
+from tasks.collection.drawn.things import THINGS
+from tasks.collection.drawn.wording import word_captions
 
 
 @pytest.fixture(scope="module")
