@@ -1,0 +1,222 @@
+"""The house's rules, read from the code itself: who may import whom, what is packaged, what is documented."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from fnmatch import fnmatch
+from functools import cache
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+from setuptools import find_packages
+
+ROOT = Path(__file__).parents[1]
+OURS = ("flows", "tasks", "storage", "scenekin")
+STAGES = (
+    *("images", "collection", "captions", "surrogate", "metrics", "model", "features"),
+    *("embedding", "training", "registry", "search", "evaluation"),
+)
+SERVED = "tasks.registry.pyfunc"  # the code that the registry serves: the one pure module that MLflow's API reaches
+FLOWS_MAY = sys.stdlib_module_names | {
+    *("prefect", "pydantic", "tasks.caching"),
+    *("storage.settings", "storage.artifacts", "storage.workspace", "storage.models"),
+}
+LONGEST = 60
+LONGER: dict[str, str] = {}  # functions past that, each with its reason
+
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+FILES = {
+    ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+    for package in OURS
+    for path in sorted((ROOT / package).rglob("*.py"))
+}
+
+
+@cache
+def tree(module: str) -> ast.Module:
+    """A module's syntax, without what is imported for type checkers alone."""
+    parsed = ast.parse(FILES[module].read_text(encoding="utf-8"))
+    for node in ast.walk(parsed):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = [ast.Pass()]
+    return parsed
+
+
+@cache
+def imported(module: str) -> frozenset[str]:
+    """All that a module imports, at its top or inside functions: our modules in full, others' packages."""
+
+    def names() -> Iterator[str]:
+        for node in ast.walk(tree(module)):
+            if isinstance(node, ast.Import):
+                yield from (alias.name for alias in node.names)
+            elif isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{module} imports by a relative name"
+                inside = {f"{node.module}.{alias.name}" for alias in node.names} & FILES.keys()
+                yield from inside or {str(node.module)}
+
+    return frozenset(name if name.split(".")[0] in OURS else name.split(".")[0] for name in names())
+
+
+def is_ours(name: str) -> bool:
+    return name.split(".")[0] in OURS
+
+
+def stage_of(module: str) -> str:
+    return module.split(".")[1]
+
+
+def is_task(module: str) -> bool:
+    return module.startswith("tasks.") and module.endswith(".task")
+
+
+def is_pure(module: str) -> bool:
+    """A module of a stage that needs no workspace and no server."""
+    return module.startswith("tasks.") and module.count(".") >= 2 and not is_task(module)
+
+
+def is_config(module: str) -> bool:
+    return is_pure(module) and module.endswith(".config")
+
+
+def is_reachable(name: str, module: str) -> bool:
+    """Whether `name` is of the same stage as `module`, or of an earlier one."""
+    return STAGES.index(stage_of(name)) <= STAGES.index(stage_of(module))
+
+
+def may_import(module: str, name: str) -> bool:
+    """The table: rooms as rows."""
+    if module.startswith("scenekin"):
+        return True
+    if module.startswith("storage"):
+        return name.startswith("storage.") if is_ours(name) else name != "prefect"
+    if module.startswith("flows"):
+        return name.startswith("flows.") or name in FLOWS_MAY or is_task(name) or is_config(name)
+    if name == "tasks.errors":
+        return True
+    if is_task(module):
+        if not is_ours(name):
+            return name != "mlflow"
+        if name.startswith("storage.") or name in {"tasks.caching", "tasks.progress", "tasks.source"}:
+            return True
+        return (is_pure(name) or is_task(name)) and is_reachable(name, module)
+    if is_pure(module):
+        if not is_ours(name):
+            return name not in {"prefect", "mlflow"} or (name, module) == ("mlflow", SERVED)
+        return is_pure(name) and is_reachable(name, module)
+    if module == "tasks.caching":
+        return name.startswith("storage.") or name == "tasks.source" if is_ours(name) else name != "mlflow"
+    return not is_ours(name) and name not in {"prefect", "mlflow"}  # tasks.errors, tasks.progress, tasks.source
+
+
+def functions(module: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
+    """Functions and classes of a module, and methods of its classes, by their dotted names."""
+    waiting = [(module, node) for node in tree(module).body]
+    for home, node in waiting:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            yield f"{home}.{node.name}", node
+            if isinstance(node, ast.ClassDef):
+                waiting += [(f"{home}.{node.name}", inner) for inner in node.body]
+
+
+def test_the_stages_are_the_folders_of_tasks() -> None:
+    assert {stage_of(module) for module in FILES if module.count(".") >= 2 and module.startswith("tasks.")} == set(
+        STAGES
+    )
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_a_module_imports_only_what_its_room_may(module: str) -> None:
+    assert {name for name in imported(module) if not may_import(module, name)} == set()
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [
+        ("storage.index", "tasks.errors"),
+        ("storage.index", "prefect"),
+        ("tasks.model.head", "storage.tables"),
+        ("tasks.model.head", "tasks.training.mining"),
+        ("tasks.model.head", "tasks.model.task"),
+        ("tasks.model.head", "tasks.progress"),
+        ("tasks.model.head", "mlflow"),
+        ("tasks.training.task", "tasks.search.task"),
+        ("tasks.training.task", "mlflow"),
+        ("tasks.training.task", "flows.config"),
+        ("flows.train", "tasks.model.folder"),
+        ("flows.train", "storage.registry"),
+        ("flows.train", "torch"),
+        ("tasks.errors", "tasks.model.head"),
+    ],
+)
+def test_the_table_forbids(module: str, name: str) -> None:
+    assert not may_import(module, name)
+
+
+@pytest.mark.parametrize("module", [module for module in FILES if is_pure(module)])
+def test_pure_modules_leave_the_environment_alone(module: str) -> None:
+    names = {ast.unparse(node) for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute | ast.Name)}
+    assert not names & {"os.environ", "os.getenv", "environ", "getenv"}
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    TopologicalSorter({module: imported(module) & FILES.keys() for module in FILES}).prepare()
+
+
+@pytest.mark.parametrize("command", ["from scenekin import Searcher, ndcg", "search()"])
+def test_searching_loads_neither_prefect_nor_mlflow(command: str, tmp_path: Path) -> None:
+    script = f"""
+import sys
+
+def search():
+    from scenekin.cli import app
+    app(["search", "query.jpg", "--workspace", {str(tmp_path)!r}], standalone_mode=False)
+
+try:
+    {command}
+except BaseException as error:
+    assert isinstance(error, SystemExit | __import__("click").exceptions.Exit), repr(error)
+print(sorted({{"prefect", "mlflow", "flows.train", "scenekin"}} & sys.modules.keys()))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines()[-1] == "['scenekin']"
+    assert "Traceback" not in done.stderr
+
+
+def test_every_folder_with_code_is_packaged() -> None:
+    packaged = find_packages(str(ROOT), include=PYPROJECT["tool"]["setuptools"]["packages"]["find"]["include"])
+    folders = {".".join(path.parent.relative_to(ROOT).parts) for path in FILES.values()}
+    assert set(packaged) == folders
+
+
+def test_every_file_that_is_no_code_is_packaged_too() -> None:
+    data = PYPROJECT["tool"]["setuptools"]["package-data"]
+    for package in OURS:
+        for path in (ROOT / package).rglob("*.*"):
+            if path.is_file() and path.suffix not in {".py", ".pyc"}:
+                home = ".".join(path.parent.relative_to(ROOT).parts)
+                assert any(fnmatch(path.name, pattern) for pattern in data.get(home, [])), path
+
+
+@pytest.mark.parametrize("module", FILES)
+def test_what_is_public_says_what_it_does(module: str) -> None:
+    silent = [
+        name
+        for name, node in functions(module)
+        if not any(part.startswith("_") for part in name.split(".")) and not ast.get_docstring(node)
+    ]
+    assert silent == []
+    assert ast.get_docstring(tree(module)) or not tree(module).body
+
+
+def test_functions_stay_short() -> None:
+    lines = {
+        name: int(node.end_lineno or 0) - node.lineno + 1
+        for module in FILES
+        for name, node in functions(module)
+        if not isinstance(node, ast.ClassDef)
+    }
+    assert {name for name, count in lines.items() if count > LONGEST} == LONGER.keys()
