@@ -4,7 +4,7 @@ import ast
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from functools import cache
 from graphlib import TopologicalSorter
@@ -24,14 +24,13 @@ FLOWS_MAY = sys.stdlib_module_names | {
     *("prefect", "pydantic", "tasks.caching"),
     *("storage.settings", "storage.artifacts", "storage.workspace", "storage.models"),
 }
-LONGEST = 60
-LONGER: dict[str, str] = {}  # functions past that, each with its reason
+LONGEST = 60  # lines of a function
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FILES = {
     ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
     for package in OURS
-    for path in sorted((ROOT / package).rglob("*.py"))
+    for path in sorted(Path(ROOT, package).rglob("*.py"))
 }
 
 
@@ -58,58 +57,61 @@ def imported(module: str) -> frozenset[str]:
                 inside = {f"{node.module}.{alias.name}" for alias in node.names} & FILES.keys()
                 yield from inside or {str(node.module)}
 
-    return frozenset(name if name.split(".")[0] in OURS else name.split(".")[0] for name in names())
+    return frozenset(name.partition(".")[0] if room(name) == "library" else name for name in names())
 
 
-def is_ours(name: str) -> bool:
-    return name.split(".")[0] in OURS
+def room(name: str) -> str:
+    """Which row of the table a module belongs to; `library` if it is not ours."""
+    match name.split("."):
+        case ["tasks", stage, *rest] if rest or stage in STAGES:
+            return "task" if rest == ["task"] else "pure"
+        case ["tasks", shared]:
+            return shared
+        case [package, *_]:
+            return package if package in OURS else "library"
+    raise AssertionError(name)
 
 
-def stage_of(module: str) -> str:
-    return module.split(".")[1]
+def is_earlier(name: str, module: str) -> bool:
+    """Whether `name` is of the same stage as `module`, or of one before it."""
+    return STAGES.index(name.split(".")[1]) <= STAGES.index(module.split(".")[1])
 
 
-def is_task(module: str) -> bool:
-    return module.startswith("tasks.") and module.endswith(".task")
+def flow_may(_: str, name: str) -> bool:
+    config = room(name) == "pure" and name.endswith(".config")
+    return config or room(name) in {"flows", "task"} or name in FLOWS_MAY
 
 
-def is_pure(module: str) -> bool:
-    """A module of a stage that needs no workspace and no server."""
-    return module.startswith("tasks.") and module.count(".") >= 2 and not is_task(module)
+def task_may(module: str, name: str) -> bool:
+    if room(name) in {"pure", "task"}:
+        return is_earlier(name, module)
+    return room(name) in {"storage", "errors", "caching", "progress", "source", "library"} and name != "mlflow"
 
 
-def is_config(module: str) -> bool:
-    return is_pure(module) and module.endswith(".config")
+def pure_may(module: str, name: str) -> bool:
+    if room(name) == "pure":
+        return is_earlier(name, module)
+    return room(name) == "errors" or is_plain(name) or (module, name) == (SERVED, "mlflow")
 
 
-def is_reachable(name: str, module: str) -> bool:
-    """Whether `name` is of the same stage as `module`, or of an earlier one."""
-    return STAGES.index(stage_of(name)) <= STAGES.index(stage_of(module))
+def is_plain(name: str) -> bool:
+    return room(name) == "library" and name not in {"prefect", "mlflow"}
+
+
+MAY_IMPORT: dict[str, Callable[[str, str], bool]] = {
+    "storage": lambda _, name: room(name) in {"storage", "library"} and name != "prefect",
+    "pure": pure_may,
+    "task": task_may,
+    "flows": flow_may,
+    "scenekin": lambda _, name: name != "tests",
+    "caching": lambda _, name: room(name) in {"storage", "source"} or is_plain(name) or name == "prefect",
+    **dict.fromkeys(["errors", "progress", "source", "tasks"], lambda _, name: is_plain(name)),
+}
 
 
 def may_import(module: str, name: str) -> bool:
-    """The table: rooms as rows."""
-    if module.startswith("scenekin"):
-        return True
-    if module.startswith("storage"):
-        return name.startswith("storage.") if is_ours(name) else name != "prefect"
-    if module.startswith("flows"):
-        return name.startswith("flows.") or name in FLOWS_MAY or is_task(name) or is_config(name)
-    if name == "tasks.errors":
-        return True
-    if is_task(module):
-        if not is_ours(name):
-            return name != "mlflow"
-        if name.startswith("storage.") or name in {"tasks.caching", "tasks.progress", "tasks.source"}:
-            return True
-        return (is_pure(name) or is_task(name)) and is_reachable(name, module)
-    if is_pure(module):
-        if not is_ours(name):
-            return name not in {"prefect", "mlflow"} or (name, module) == ("mlflow", SERVED)
-        return is_pure(name) and is_reachable(name, module)
-    if module == "tasks.caching":
-        return name.startswith("storage.") or name == "tasks.source" if is_ours(name) else name != "mlflow"
-    return not is_ours(name) and name not in {"prefect", "mlflow"}  # tasks.errors, tasks.progress, tasks.source
+    """The table: who may import whom."""
+    return MAY_IMPORT[room(module)](module, name)
 
 
 def functions(module: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
@@ -123,9 +125,7 @@ def functions(module: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFun
 
 
 def test_the_stages_are_the_folders_of_tasks() -> None:
-    assert {stage_of(module) for module in FILES if module.count(".") >= 2 and module.startswith("tasks.")} == set(
-        STAGES
-    )
+    assert {module.split(".")[1] for module in FILES if room(module) in {"pure", "task"}} == set(STAGES)
 
 
 @pytest.mark.parametrize("module", FILES)
@@ -156,7 +156,7 @@ def test_the_table_forbids(module: str, name: str) -> None:
     assert not may_import(module, name)
 
 
-@pytest.mark.parametrize("module", [module for module in FILES if is_pure(module)])
+@pytest.mark.parametrize("module", [module for module in FILES if room(module) == "pure"])
 def test_pure_modules_leave_the_environment_alone(module: str) -> None:
     names = {ast.unparse(node) for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute | ast.Name)}
     assert not names & {"os.environ", "os.getenv", "environ", "getenv"}
@@ -219,4 +219,4 @@ def test_functions_stay_short() -> None:
         for name, node in functions(module)
         if not isinstance(node, ast.ClassDef)
     }
-    assert {name for name, count in lines.items() if count > LONGEST} == LONGER.keys()
+    assert [name for name, count in lines.items() if count > LONGEST] == []

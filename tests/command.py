@@ -1,0 +1,68 @@
+"""The `scenekin` command as tests run it: in this process for speed, or as people do."""
+
+import io
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+SCENEKIN = Path(sys.executable).with_name("scenekin")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a command ended, and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def answer(self) -> dict[str, Any]:
+        """The one JSON object on standard output of a command that succeeded."""
+        assert self.code == 0, self.err
+        answer: dict[str, Any] = json.loads(self.out)
+        return answer
+
+    @property
+    def sentence(self) -> str:
+        """The one sentence that a command ended with that could not do its work; it told nothing else but progress."""
+        assert self.code == 1, (self.code, self.err)
+        assert self.out == ""
+        assert "Traceback" not in self.err
+        (sentence,) = (line for line in self.err.splitlines() if line.startswith("scenekin: "))
+        assert self.err.endswith(f"{sentence}\n")
+        return sentence
+
+
+def scenekin(*arguments: object) -> Outcome:
+    """Run a command in this process; those that run a flow need the fixture `prefect_server`."""
+    from scenekin.cli import app
+
+    out, err = io.StringIO(), io.StringIO()
+    with patch.dict(os.environ), redirect_stdout(out), redirect_stderr(err):
+        try:
+            app([str(argument) for argument in arguments], prog_name="scenekin")
+        except SystemExit as end:
+            return Outcome(int(end.code or 0), out.getvalue(), err.getvalue())
+    raise AssertionError("a command ends by SystemExit")
+
+
+def scenekin_process(*arguments: object, environment: Mapping[str, str] = {}, cwd: Path | None = None) -> Outcome:
+    """Run a command as people do, in a process of its own."""
+    done = subprocess.run(
+        [SCENEKIN, *map(str, arguments)],
+        env={**os.environ, **environment},
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    return Outcome(done.returncode, done.stdout, done.stderr)

@@ -1,0 +1,69 @@
+"""What the tests share: quiet libraries, one Prefect server, one trained workspace."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.trained import Trained
+
+SCENES = 140
+
+# Before anything imports these libraries.
+os.environ |= {
+    "PREFECT_LOGGING_LEVEL": "CRITICAL",
+    "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+    "MLFLOW_LOGGING_LEVEL": "ERROR",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+}
+os.environ.pop("SCENEKIN_HOME", None)
+
+
+@pytest.fixture(scope="session")
+def prefect_server() -> Iterator[str]:
+    """The URL of a Prefect server that all flows of the session run against."""
+    from prefect.settings import (
+        PREFECT_API_URL,
+        PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
+        PREFECT_LOGGING_TO_API_ENABLED,
+        temporary_settings,
+    )
+    from prefect.testing.utilities import prefect_test_harness
+
+    quick = {PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None, PREFECT_LOGGING_TO_API_ENABLED: False}
+    with prefect_test_harness(server_startup_timeout=120), temporary_settings(quick):
+        yield PREFECT_API_URL.value()
+
+
+@pytest.fixture(scope="session")
+def trained(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> "Trained":  # noqa: ARG001
+    """Trained, indexed and evaluated once; a test that changes anything takes `trained_copy`.
+
+    Beside captioned scenes the collection has a byte copy of one, without captions, and a file that is no image.
+    """
+    from tasks.collection.demo import write_collection
+    from tests.trained import QUICK, Trained, write_config
+
+    folder = tmp_path_factory.mktemp("trained")
+    write_collection(folder / "collection", SCENES)
+    extra = folder / "collection" / "extra"
+    extra.mkdir()
+    shutil.copy(sorted((folder / "collection" / "test").glob("*.jpg"))[0], extra / "copy.jpg")
+    (extra / "broken.jpg").write_bytes(b"no picture")
+    trained = Trained(folder / "workspace", folder / "collection", write_config(folder / "quick.yaml", QUICK))
+    (folder / "train.json").write_text(trained.train().out)
+    (folder / "index.json").write_text(trained.run("index").out)
+    (folder / "evaluate.json").write_text(trained.run("evaluate").out)
+    return trained
+
+
+@pytest.fixture
+def trained_copy(trained: "Trained", tmp_path: Path) -> "Trained":
+    """A copy of the trained workspace and its collection, to be changed."""
+    return trained.copy(tmp_path)
