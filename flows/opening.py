@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from flows.config import Config
+from storage.artifacts import clear_leftovers
 from storage.workspace import locked, open_workspace
 from tasks.caching import Runner
 from tasks.collection.task import demo_collection
@@ -17,6 +18,7 @@ def opened(
     """A runner on the collection, or on the demo's where none is named. Raises StorageError."""
     space = open_workspace(workspace)
     with locked(space, holder):
+        clear_leftovers(space)
         source = _absolute(collection) if collection is not None else str(demo_collection(space))
         where = {"source": source, "images": images if images is None else _absolute(images)}
         yield Runner(space, config.runtime.model_copy(update=where))

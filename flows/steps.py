@@ -8,7 +8,7 @@ from storage.artifacts import Artifact, narrow
 from storage.models import ModelRef
 from tasks.caching import Runner
 from tasks.captions.task import build_vocabulary
-from tasks.collection.task import digest_collection, read_collection
+from tasks.collection.task import digest_collection, read_collection, require_captions
 from tasks.embedding.task import embed_features, embed_images
 from tasks.evaluation.task import Evaluation, EvaluationData, evaluate, read_evaluation, write_report
 from tasks.features.task import extract_features, weights_digest
@@ -31,6 +31,7 @@ def read(run: Runner, format: str | None, config: Config) -> Artifact:
 
 def prepare(run: Runner, collection: Artifact, split: str, config: Config) -> Prepared:
     """All that training or evaluating on a split begins with."""
+    require_captions(run.workspace, collection, split)
     captions = narrow(run.workspace, collection, "captions/train.parquet")
     vocabulary = run(build_vocabulary, captions, config.captions)
     weights = weights_digest(config.backbone)

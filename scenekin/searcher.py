@@ -9,7 +9,7 @@ import torch
 
 from storage.errors import StorageError
 from storage.index import Manifest, current_manifest, index_rows, index_vectors
-from storage.workspace import Workspace, open_workspace
+from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage, decode
 from tasks.images.preprocess import to_pixels
@@ -42,7 +42,7 @@ class Searcher:
     @classmethod
     def open(cls, workspace: Path | str | None = None, name: str = "main") -> "Searcher":
         """The current version of an index. Raises StorageError where there is none."""
-        space = open_workspace(workspace)
+        space = find_workspace(workspace)
         manifest = current_manifest(space, name)
         if manifest is None:
             raise StorageError(

@@ -87,6 +87,16 @@ def fresh_folder(final: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+def clear_leftovers(workspace: Workspace) -> None:
+    """Remove what killed processes left half-written. The caller holds the workspace's lock."""
+    for leftover in [
+        *workspace.artifacts.glob("*/.*.tmp"),
+        *workspace.root.glob("*/.*.tmp"),
+        *workspace.index.glob("*/.*.tmp"),
+    ]:
+        shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
+
+
 def file_digest(path: Path) -> str:
     """SHA-256 of a file's bytes, in hexadecimal."""
     with path.open("rb") as stream:

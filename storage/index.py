@@ -1,12 +1,14 @@
 """Index versions: immutable folders of Parquet with a manifest, and a pointer to the current one (CLI.md, Files)."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
 from storage.artifacts import file_digest, fresh_folder
@@ -70,18 +72,30 @@ class Manifest(BaseModel):
 
 
 def current_manifest(workspace: Workspace, name: str) -> Manifest | None:
-    """The manifest of the version in use; None where there is no index of that name. Raises StorageError."""
-    folder = workspace.index / name
+    """The manifest of the version in use; None where there is no index of that name.
+
+    Raises StorageError where it, or a part of what it lists, is damaged.
+    """
+    folder = _home(workspace, name)
     try:
         version = (folder / CURRENT).read_text().strip()
     except OSError:
         return None
     try:
-        return Manifest.model_validate_json((folder / version / MANIFEST).read_text())
+        manifest = Manifest.model_validate_json((folder / version / MANIFEST).read_text())
+        if sum(pq.read_metadata(folder / version / part).num_rows for part in manifest.parts) != manifest.images:
+            raise ValueError("rows are missing")
     except (OSError, ValueError) as error:
         raise StorageError(
             f"Version {version} of the index {name!r} is damaged; run `scenekin index` again."
         ) from error
+    return manifest
+
+
+def _home(workspace: Workspace, name: str) -> Path:
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise StorageError(f"{name!r} cannot name an index; use letters, digits, dots, hyphens and underscores.")
+    return workspace.index / name
 
 
 def index_rows(workspace: Workspace, manifest: Manifest, columns: list[str]) -> pa.Table:
@@ -93,6 +107,8 @@ def index_rows(workspace: Workspace, manifest: Manifest, columns: list[str]) -> 
 def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
     """embedding_ND, float16, of a version in id order, memory-mapped; the raw file is derived again if it is gone."""
     shape = manifest.images, manifest.dimension
+    if not manifest.images:
+        return np.empty(shape, np.float16)  # an empty file cannot be mapped
     path = workspace.index / manifest.name / str(manifest.version) / RAW
     if not path.exists() or path.stat().st_size != 2 * shape[0] * shape[1]:
         temporary = path.with_suffix(f".{os.getpid()}.tmp")
@@ -115,19 +131,20 @@ def publish(
 ) -> Manifest:
     """Make the images (image_id, path, sha256, width, height, in id order) with their embeddings the current version.
 
-    Nothing is written where nothing changed. Raises StorageError where the index belongs to another collection, or
-    where more than a fifth of it would vanish and `allow_shrink` is not set.
+    Nothing is written where nothing changed; a damaged version counts as none. Raises StorageError where the index
+    belongs to another collection, or where more than a fifth of it would vanish and `allow_shrink` is not set.
     """
-    before = current_manifest(workspace, name)
+    folder = _home(workspace, name)
+    before = _whole(workspace, name)
     changes = _compare(workspace, before, images)
     if before is not None:
         _guard(before, collection, changes, allow_shrink)
         same = changes.unchanged == before.images == images.num_rows
         if same and before.model == model and before.refused == tuple(refused):
             return before.model_copy(update={"changes": changes})
-    version = 1 + max((int(path.name) for path in (workspace.index / name).glob("[0-9]*")), default=0)
-    with fresh_folder(workspace.index / name / str(version)) as folder:
-        parts, dimension = _write_parts(folder, images, embeddings, model, preprocessing)
+    version = 1 + max((int(path.name) for path in folder.glob("[0-9]*")), default=0)
+    with fresh_folder(folder / str(version)) as fresh:
+        parts, dimension = _write_parts(fresh, images, embeddings, model, preprocessing)
         manifest = Manifest(
             name=name,
             version=version,
@@ -138,13 +155,20 @@ def publish(
             dimension=dimension,
             preprocessing=preprocessing,
             parts=parts,
-            raw={RAW: file_digest(folder / RAW)},
+            raw={RAW: file_digest(fresh / RAW)},
             changes=changes,
             refused=tuple(refused),
         )
-        (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1))
-    _point(workspace.index / name, version)
+        (fresh / MANIFEST).write_text(manifest.model_dump_json(indent=1))
+    _point(folder, version)
     return manifest
+
+
+def _whole(workspace: Workspace, name: str) -> Manifest | None:
+    try:
+        return current_manifest(workspace, name)
+    except StorageError:
+        return None
 
 
 def _guard(before: Manifest, collection: str, changes: Changes, allow_shrink: bool) -> None:
@@ -160,11 +184,8 @@ def _guard(before: Manifest, collection: str, changes: Changes, allow_shrink: bo
 
 
 def _compare(workspace: Workspace, before: Manifest | None, images: pa.Table) -> Changes:
-    new = dict(zip(images["image_id"].to_pylist(), images["sha256"].to_pylist(), strict=True))
-    old: dict[str, str] = {}
-    if before is not None:
-        rows = index_rows(workspace, before, ["image_id", "sha256"])
-        old = dict(zip(rows["image_id"].to_pylist(), rows["sha256"].to_pylist(), strict=True))
+    new = _files(images)
+    old = {} if before is None else _files(index_rows(workspace, before, ["image_id", "path", "sha256"]))
     kept = new.keys() & old.keys()
     changed = sum(new[image_id] != old[image_id] for image_id in kept)
     return Changes(
@@ -173,6 +194,12 @@ def _compare(workspace: Workspace, before: Manifest | None, images: pa.Table) ->
         removed=len(old) - len(kept),
         unchanged=len(kept) - changed,
     )
+
+
+def _files(rows: pa.Table) -> dict[str, tuple[str, str]]:
+    """Path and digest by id."""
+    ids, paths, digests = (rows[column].to_pylist() for column in ("image_id", "path", "sha256"))
+    return dict(zip(ids, zip(paths, digests, strict=True), strict=True))
 
 
 def _write_parts(

@@ -12,8 +12,7 @@ class KnownFiles:
     """A small SQLite file. Use as a context manager; losing it costs time, never correctness."""
 
     def __init__(self, path: Path) -> None:
-        self._connection = sqlite3.connect(path)
-        self._connection.execute("CREATE TABLE IF NOT EXISTS digest (path TEXT PRIMARY KEY, stamp TEXT, sha256 TEXT)")
+        self._connection = _connect(path)
 
     def __enter__(self) -> "KnownFiles":
         return self
@@ -36,3 +35,17 @@ class KnownFiles:
         if hashed_at - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED_NS:
             self._connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", (name, stamp, sha256))
         return sha256
+
+
+def _connect(path: Path) -> sqlite3.Connection:
+    """The database, begun anew where it is damaged."""
+    table = "CREATE TABLE IF NOT EXISTS digest (path TEXT PRIMARY KEY, stamp TEXT, sha256 TEXT)"
+    connection = sqlite3.connect(path)
+    try:
+        connection.execute(table)
+    except sqlite3.DatabaseError:
+        connection.close()
+        path.unlink()
+        connection = sqlite3.connect(path)
+        connection.execute(table)
+    return connection

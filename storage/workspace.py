@@ -68,7 +68,7 @@ class Workspace:
 
 def open_workspace(root: Path | str | None = None) -> Workspace:
     """The workspace at `root`, else at SCENEKIN_HOME, else `.scenekin/`; made if absent. Raises StorageError."""
-    folder = Path(root if root is not None else Settings().home).expanduser().absolute()
+    folder = _folder(root)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".writable-{os.getpid()}"
@@ -79,6 +79,20 @@ def open_workspace(root: Path | str | None = None) -> Workspace:
             f"The workspace {folder} cannot be written ({error.strerror or error}); give another with --workspace."
         ) from error
     return Workspace(folder)
+
+
+def find_workspace(root: Path | str | None = None) -> Workspace:
+    """As `open_workspace`, for reading alone: nothing is made or written. Raises StorageError where there is none."""
+    folder = _folder(root)
+    if not folder.is_dir():
+        raise StorageError(
+            f"There is no workspace {folder}; name one with --workspace, or begin with `scenekin train`."
+        )
+    return Workspace(folder)
+
+
+def _folder(root: Path | str | None) -> Path:
+    return Path(root if root is not None else Settings().home).expanduser().absolute()
 
 
 @contextmanager

@@ -6,6 +6,7 @@ the versions of the libraries that shape its answer. Device, workers, batch size
 
 import hashlib
 import json
+import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -168,4 +169,6 @@ def _prefect_task(stage: Stage[P]) -> Task[[str, str, Workspace, Callable[[Path]
 
 
 def _run_stage(stage: str, key: str, workspace: Workspace, fill: Callable[[Path], None]) -> Artifact:
-    return find_artifact(workspace, stage, key) or write_artifact(workspace, stage, key, fill)
+    artifact = find_artifact(workspace, stage, key) or write_artifact(workspace, stage, key, fill)
+    shutil.rmtree(workspace.work / stage / key, ignore_errors=True)
+    return artifact

@@ -7,20 +7,12 @@ from tasks.captions.config import CaptionsConfig
 from tasks.captions.tfidf import tfidf, tfidf_table
 from tasks.captions.vocabulary import build_vocabulary as build
 from tasks.captions.vocabulary import vocabulary_table
-from tasks.errors import InputError
-
-LEAST_IMAGES = 8
 
 
 @stage("vocabulary", libraries=("nltk",))
 def build_vocabulary(run: StageRun, captions: Artifact, config: CaptionsConfig) -> None:
     """Train captions → vocabulary.parquet and tfidf.parquet with the images' copy groups (METHOD.md 2)."""
     table = read_table(run.open(captions) / "captions/train.parquet")
-    if table.num_rows < LEAST_IMAGES:
-        raise InputError(
-            f"The train split has {table.num_rows} images with captions; at least {LEAST_IMAGES} are needed to "
-            "learn from: caption more images."
-        )
     captions_N = table["captions"].to_pylist()
     vocabulary = build(captions_N, config.language)
     weighted = tfidf_table(table["image_id"].to_pylist(), tfidf(captions_N, vocabulary))

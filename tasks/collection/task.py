@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 
+from storage.artifacts import Artifact, folder_of
 from storage.files import collection_trees, tree_digest
 from storage.known_files import KnownFiles
-from storage.tables import write_table
+from storage.tables import read_table, write_table
 from storage.workspace import Workspace
 from tasks.caching import Runtime, StageRun, stage
 from tasks.collection.check import summary
@@ -17,7 +18,10 @@ from tasks.collection.demo import write_collection
 from tasks.collection.gather import gather
 from tasks.collection.records import SPLITS, Files
 from tasks.collection.tables import caption_table, image_table, problem_table
+from tasks.errors import InputError
 from tasks.progress import progress
+
+LEAST_CAPTIONED = {"learn from": 8, "judge by": 4}  # images (METHOD.md 2); fewer rank too little to judge by
 
 
 def demo_collection(workspace: Workspace) -> Path:
@@ -25,6 +29,18 @@ def demo_collection(workspace: Workspace) -> Path:
     folder = workspace.root / "demo"
     write_collection(folder)
     return folder
+
+
+def require_captions(workspace: Workspace, collection: Artifact, split: str) -> None:
+    """Raises InputError where train has too few captioned images to learn from, or the split to judge by."""
+    for part, purpose in (("train", "learn from"), (split, "judge by")):
+        count = read_table(folder_of(workspace, collection) / f"captions/{part}.parquet").num_rows
+        least = LEAST_CAPTIONED[purpose]
+        if count < least:
+            raise InputError(
+                f"The {part} split has {count} images with captions; at least {least} are needed to {purpose}: "
+                "caption more images."
+            )
 
 
 def digest_collection(workspace: Workspace, runtime: Runtime) -> str:

@@ -26,7 +26,7 @@ class PoolingConfig(BaseModel):
 
     kind: Literal["rmac_max", "rmac_mean", "gem", "gap"] = "gap"
     scales: int = Field(default=2, ge=1, le=4)
-    gem_power: float = Field(default=3.0, gt=0)
+    gem_power: float = Field(default=3.0, gt=0, le=10)
 
 
 class ModelConfig(BaseModel):

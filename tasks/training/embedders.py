@@ -29,10 +29,10 @@ def through_network(
     workers: int,
 ) -> Embed:
     """The backbone is trained too: images are decoded and go through all of it, those of one shape together."""
-    pool = ThreadPoolExecutor(workers)
 
     def embed(rows: np.ndarray) -> Tensor:
-        pixels = list(pool.map(lambda row: load_pixels(paths[row], read, model.config.preprocessing), rows))
+        with ThreadPoolExecutor(workers) as pool:
+            pixels = list(pool.map(lambda row: load_pixels(paths[row], read, model.config.preprocessing), rows))
         shapes = sorted({tuple(image.shape) for image in pixels})
         places = [[place for place, image in enumerate(pixels) if tuple(image.shape) == shape] for shape in shapes]
         with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):

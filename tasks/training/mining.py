@@ -104,7 +104,7 @@ def mine(pool: Pool, embedding_PD: Tensor, relevance: Relevance, hardest: int, m
         relevant_QR=pool.relevant_QR,
         hardest_QH=pool.row_P[place_QH.cpu().numpy()],
         active_QR=np.where(pool.relevant_QR >= 0, active_QR, 0),
-        considered=int((pool.relevant_QR >= 0).sum()) * place_QH.shape[1],
+        considered=int(((pool.relevant_QR >= 0).sum(1) * torch.isfinite(hard_QH).sum(1).cpu().numpy()).sum()),
     )
 
 

@@ -52,11 +52,6 @@ def test_the_captions_themselves_score_100_and_noise_less() -> None:
     assert type(truth.ndcg_auc(captions().toarray())) is float
 
 
-def test_too_few_images_are_refused() -> None:
-    with pytest.raises(InputError, match="3 images with captions; at least 4"):
-        make_truth(captions(3, empty=()))
-
-
 def test_captions_with_nothing_in_common_are_refused() -> None:
     for nothing in (np.eye(5), np.zeros((5, 2))):
         with pytest.raises(InputError, match="No two images of the split have a word"):

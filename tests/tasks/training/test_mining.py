@@ -94,7 +94,7 @@ def test_by_hand() -> None:
     embedding_PD = torch.tensor([[1.0], [0.5], [0.45], [0.3], [1.0]])
     triplets = mine(pool, embedding_PD, relevance, 10, MARGIN)
     assert drawn(triplets) == [(0, 1, 2)]  # image 3 is far enough, image 4 is a copy of the query
-    assert triplets.active_share == pytest.approx(1 / 5)
+    assert triplets.active_share == pytest.approx(1 / 2)
 
 
 def test_an_embedding_that_satisfies_all_has_no_triplet() -> None:
