@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 from pydantic import BaseModel, ConfigDict
+from torch import nn
 
 from storage.artifacts import Artifact
 from storage.tables import read_table
@@ -17,6 +18,7 @@ from tasks.caching import StageRun, stage
 from tasks.captions.tfidf import tfidf, tfidf_from
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
 from tasks.embedding.embed import embed_images
+from tasks.errors import InputError
 from tasks.features.descriptors import Descriptors, load_descriptors, project
 from tasks.images.loader import Refusal
 from tasks.metrics.truth import Truth, make_truth
@@ -30,12 +32,15 @@ from tasks.model.whitening import pca_whitening
 from tasks.progress import progress
 from tasks.surrogate.neighbours import neighbours_from
 from tasks.training.config import RidgeConfig, TripletConfig
-from tasks.training.embedders import through_head, through_network
+from tasks.training.embedders import Embed, through_head, through_network
 from tasks.training.mining import Relevance
 from tasks.training.ridge import caption_targets, fit_ridge
 from tasks.training.triplets import train_triplets
 
 WHITENING_REGIONS = 30_000  # a seeded sample past that: the covariance is known well enough
+
+
+Prepared = tuple[nn.Module, Embed, Callable[[], float]]  # what is trained, how images are embedded, the score
 
 
 class TrainingData(BaseModel):
@@ -115,33 +120,18 @@ def train_triplet_head(
     """(V,V) from relevant images and the features' PCA (METHOD.md 3–5) → model/ and training.json."""
     opened = _Opened(run, data, backbone)
     device = choose_device(run.runtime.device)
-    train, validation = (
-        opened.train_descriptors(config.pooling),
-        opened.validation_descriptors(config.pooling),
-    )
-    sample = torch.from_numpy(np.random.default_rng(seed).permutation(len(train.value_SC))[:WHITENING_REGIONS])
-    head = Projection(*pca_whitening(train.value_SC[sample], config.dimension, config.whitening_power))
-    finetuned = config.backbone == "finetuned"
-    model = opened.model("v_v", config.pooling, head, finetuned).to(device).train()
+    model = _initial_model(opened, config, seed).to(device)
+    prepare = _through_network if config.backbone == "finetuned" else _through_features
+    trainable, embed, validate = prepare(opened, model, device)
     table = read_table(run.open(neighbours) / "neighbours.parquet")
     relevance = Relevance(neighbours_from(table), opened.tfidf_table["copy_group"].to_numpy())
-    if finetuned:
-        images = opened.train_images()
-        embed = through_network(
-            model, images["path"].to_pylist(), run.reader(images), device=device, workers=run.runtime.workers
-        )
-        validate = _validate_images(run, model, opened)
-    else:
-        embed = through_head(model.head, train.to(device))
-        on_device = validation.to(device)
-        validate = lambda: opened.truth.ndcg_auc(project(model.head, on_device).numpy())  # noqa: E731
     with (
         training_run(run.workspace, "v_v", run.work / "run_id") as log,
         progress("(V,V)", config.refreshes) as on_step,
     ):
         log.params(_settings(backbone, config, seed))
         trained = train_triplets(
-            model if finetuned else model.head,
+            trainable,
             embed,
             relevance,
             config,
@@ -152,11 +142,7 @@ def train_triplet_head(
             checkpoint=run.work / "checkpoint.pt",
         )
         log.metrics({"best_validation_ndcg_auc": trained.best_score, "skipped_refreshes": trained.skipped})
-        facts = {
-            "refreshes": trained.refresh,
-            "best_refresh": trained.best_refresh,
-            "skipped": trained.skipped,
-        }
+        facts = {"refreshes": trained.refresh, "best_refresh": trained.best_refresh, "skipped": trained.skipped}
         _write(run, model, opened.vocabulary, log.run_id, trained.best_score, facts)
 
 
@@ -186,24 +172,43 @@ def train_ridge_head(
         _write(run, opened.model("regression", pooling, fit.head), opened.vocabulary, log.run_id, best, facts)
 
 
-def _validate_images(run: StageRun, model: SceneModel, opened: _Opened) -> Callable[[], float]:
-    """The validation score of a network whose backbone changes: its images go through all of it."""
-    table = opened.validation_images()
-    paths, read = table["path"].to_pylist(), run.reader(table)
-    device = next(model.parameters()).device
+def _initial_model(opened: _Opened, config: TripletConfig, seed: int) -> SceneModel:
+    """The backbone with a projection that PCA of the train regions starts (METHOD.md 3)."""
+    value_SC = opened.train_descriptors(config.pooling).value_SC
+    sample = torch.from_numpy(np.random.default_rng(seed).permutation(len(value_SC))[:WHITENING_REGIONS])
+    head = Projection(*pca_whitening(value_SC[sample], config.dimension, config.whitening_power))
+    return opened.model("v_v", config.pooling, head, finetuned=config.backbone == "finetuned")
+
+
+def _through_features(opened: _Opened, model: SceneModel, device: torch.device) -> Prepared:
+    """The projection is trained on features at hand."""
+    train = opened.train_descriptors(model.config.pooling).to(device)
+    validation = opened.validation_descriptors(model.config.pooling).to(device)
+    return (
+        model.head,
+        through_head(model.head, train),
+        lambda: opened.truth.ndcg_auc(project(model.head, validation).numpy()),
+    )
+
+
+def _through_network(opened: _Opened, model: SceneModel, device: torch.device) -> Prepared:
+    """Everything is trained, on images."""
+    images, validation, runtime = opened.train_images(), opened.validation_images(), opened.run.runtime
+    paths = validation["path"].to_pylist()
+    read, read_validation = opened.run.reader(images), opened.run.reader(validation)
 
     def validate() -> float:
         embedding_ND = torch.zeros(len(paths), model.config.dimension)
         for batch in embed_images(
-            model, paths, read, device=device, batch_size=run.runtime.batch_size, workers=run.runtime.workers
+            model, paths, read_validation, device=device, batch_size=runtime.batch_size, workers=runtime.workers
         ):
             if isinstance(batch, Refusal):
-                raise OSError(f"{paths[batch.row]} cannot be used any more: {batch.reason}")
+                raise InputError(f"{paths[batch.row]} cannot be used any more: {batch.reason}.")
             embedding_ND[list(batch[0])] = batch[1]
-        model.train()
         return opened.truth.ndcg_auc(embedding_ND.numpy())
 
-    return validate
+    embed = through_network(model, images["path"].to_pylist(), read, device=device, workers=runtime.workers)
+    return model, embed, validate
 
 
 def _settings(backbone: BackboneConfig, config: BaseModel, seed: int) -> dict[str, object]:

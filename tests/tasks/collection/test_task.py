@@ -1,0 +1,37 @@
+import pyarrow as pa
+import pytest
+
+from storage.artifacts import Artifact, write_artifact
+from storage.tables import write_table
+from storage.workspace import Workspace
+from tasks.collection.tables import CAPTIONS
+from tasks.collection.task import require_captions
+from tasks.errors import InputError
+
+
+def captioned(workspace: Workspace, **images: int) -> Artifact:
+    """A collection of which only the number of captioned images a split is known."""
+
+    def fill(folder) -> None:
+        for split, count in images.items():
+            rows = [{"image_id": str(n), "captions": ["a dog"], "copy_group": n} for n in range(count)]
+            write_table(folder / f"captions/{split}.parquet", pa.Table.from_pylist(rows, schema=CAPTIONS))
+
+    return write_artifact(workspace, "collection", "key", fill)
+
+
+def test_enough_captions_pass(tmp_path) -> None:
+    require_captions(Workspace(tmp_path), captioned(Workspace(tmp_path), train=8, validation=4), "validation")
+
+
+@pytest.mark.parametrize(
+    ("images", "sentence"),
+    [
+        ({"train": 7, "validation": 9}, "The train split has 7 images with captions; at least 8 are needed to learn"),
+        ({"train": 9, "validation": 3}, "The validation split has 3 images with captions; at least 4 are needed to judge"),
+        ({"train": 0, "validation": 0}, "The train split has 0 images"),
+    ],
+)
+def test_too_few_captions_are_refused_by_split(tmp_path, images: dict[str, int], sentence: str) -> None:
+    with pytest.raises(InputError, match=sentence):
+        require_captions(Workspace(tmp_path), captioned(Workspace(tmp_path), **images), "validation")
