@@ -1,5 +1,6 @@
 """What every flow begins with: the workspace held alone, and a runner for its stages."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,4 +26,5 @@ def opened(
 
 
 def _absolute(url: str) -> str:
-    return url if "://" in url else str(Path(url).expanduser().absolute())
+    """A local path in one spelling, whichever way it was written; symbolic links stay what they are."""
+    return url if "://" in url else os.path.normpath(Path(url).expanduser().absolute())

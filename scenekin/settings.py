@@ -35,7 +35,7 @@ def _read_yaml(file: Path) -> dict[str, Any]:
 
 def _assign(values: dict[str, Any], assignment: str) -> None:
     name, equals, text = assignment.partition("=")
-    if not equals:
+    if not (name and equals):
         raise InputError(f"--set {assignment} is not of the form key=value.")
     *parents, last = name.split(".")
     for parent in parents:

@@ -9,7 +9,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 class Settings(BaseSettings):
     """SCENEKIN_HOME: the workspace folder; SCENEKIN_DASK_ADDRESS: a scheduler to use instead of a local cluster."""
 
-    model_config = SettingsConfigDict(env_prefix="SCENEKIN_", extra="ignore")
+    model_config = SettingsConfigDict(env_prefix="SCENEKIN_", env_ignore_empty=True, extra="ignore")
 
     home: Path = Field(default=Path(".scenekin"))
     dask_address: str | None = None

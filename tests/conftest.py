@@ -45,7 +45,7 @@ def prefect_server() -> Iterator[str]:
 def trained(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> "Trained":  # noqa: ARG001
     """Trained, indexed and evaluated once; a test that changes anything takes `trained_copy`.
 
-    Beside captioned scenes the collection has a byte copy of one, without captions, and a file that is no image.
+    Beside the scenes the collection has a byte copy of one, without captions, and a captioned file that is no image.
     """
     from tasks.collection.demo import write_collection
     from tests.trained import QUICK, Trained, write_config
@@ -55,7 +55,9 @@ def trained(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> "T
     extra = folder / "collection" / "extra"
     extra.mkdir()
     shutil.copy(sorted((folder / "collection" / "test").glob("*.jpg"))[0], extra / "copy.jpg")
-    (extra / "broken.jpg").write_bytes(b"no picture")
+    (folder / "collection" / "train" / "zz-broken.jpg").write_bytes(b"no picture")
+    with (folder / "collection" / "train" / "metadata.jsonl").open("a") as rows:
+        rows.write('{"file_name": "zz-broken.jpg", "captions": ["A picture that is none."]}\n')
     trained = Trained(folder / "workspace", folder / "collection", write_config(folder / "quick.yaml", QUICK))
     (folder / "train.json").write_text(trained.train().out)
     (folder / "index.json").write_text(trained.run("index").out)

@@ -40,7 +40,7 @@ QUICK: dict[str, Any] = {
         "updates": 8,
         "refreshes": 3,
     },
-    "ridge": {"dimension": 24},
+    "ridge": {"dimension": 24, "penalties": [1, 10]},
 }
 """Settings with which training takes seconds."""
 

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, field_validator
 
-from tasks.captions.stems import LANGUAGES
+from tasks.captions.stems import languages
 
 
 class CaptionsConfig(BaseModel):
@@ -15,6 +15,6 @@ class CaptionsConfig(BaseModel):
     @field_validator("language")
     @classmethod
     def _known(cls, language: str) -> str:
-        if language not in LANGUAGES:
-            raise ValueError(f"no stemmer for {language!r}; choose one of {', '.join(LANGUAGES)}")
+        if language not in languages():
+            raise ValueError(f"no stemmer for {language!r}; choose one of {', '.join(languages())}")
         return language

@@ -6,10 +6,11 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
+from typing import TYPE_CHECKING
 
-from nltk.stem.snowball import SnowballStemmer
+if TYPE_CHECKING:
+    from nltk.stem.snowball import SnowballStemmer
 
-LANGUAGES: tuple[str, ...] = tuple(name for name in SnowballStemmer.languages if name != "porter")
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -25,7 +26,17 @@ def stem(word: str, language: str) -> str:
 
 
 @cache
-def _stemmer(language: str) -> SnowballStemmer:
+def languages() -> tuple[str, ...]:
+    """The languages that have a stemmer."""
+    from nltk.stem.snowball import SnowballStemmer  # noqa: PLC0415  takes two seconds, which searching can do without
+
+    return tuple(name for name in SnowballStemmer.languages if name != "porter")
+
+
+@cache
+def _stemmer(language: str) -> "SnowballStemmer":
+    from nltk.stem.snowball import SnowballStemmer  # noqa: PLC0415
+
     return SnowballStemmer(language)
 
 

@@ -83,14 +83,6 @@ def counts(manifest: Manifest) -> tuple[int, int, int, int]:
     return changes.added, changes.changed, changes.removed, changes.unchanged
 
 
-def damaged(workspace: Workspace, fault: str) -> Path:
-    """The file that was damaged in version 1 of `main`."""
-    folder = workspace.index / "main" / "1"
-    file, damage = FAULTS[fault]
-    damage(folder / file)
-    return folder / file
-
-
 FAULTS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "no manifest": ("manifest.json", Path.unlink),
     "half a manifest": ("manifest.json", lambda file: file.write_text(file.read_text()[:60])),
@@ -247,7 +239,8 @@ def failure_of(function: Callable[[], None]) -> list[object]:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_damaged_version_is_named_and_indexing_again_mends_it(fault: str, workspace: Workspace) -> None:
     publish_images(workspace)
-    damaged(workspace, fault)
+    file, damage = FAULTS[fault]
+    damage(workspace.index / "main" / "1" / file)
     with pytest.raises(StorageError, match=r"Version 1 of the index 'main' is damaged; run `scenekin index` again\."):
         current_manifest(workspace, "main")
     manifest = publish_images(workspace)

@@ -1,0 +1,71 @@
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from flows.config import Config
+from tasks.features.task import extract_features
+
+
+def config(**values: Any) -> Config:
+    return Config.model_validate(values)
+
+
+def poolings(config: Config) -> list[str]:
+    return [pooling.kind for pooling in config.features().poolings]
+
+
+def test_a_default_is_there_for_everything() -> None:
+    assert Config() == config() == Config.model_validate_json(Config().model_dump_json())
+
+
+def test_the_baselines_poolings_are_always_among_the_features() -> None:
+    assert poolings(config(candidates=["regression"])) == ["gap", "rmac_max"]
+    assert poolings(config()) == ["gap", "rmac_max", "rmac_mean"]
+    assert poolings(config(triplets={"pooling": {"kind": "gem"}})) == ["gap", "rmac_max", "gem"]
+
+
+def test_no_pooling_is_computed_twice() -> None:
+    assert poolings(config(triplets={"pooling": {"kind": "gap"}})) == ["gap", "rmac_max"]
+    assert poolings(config(triplets={"pooling": {"kind": "rmac_max", "scales": 3}})) == ["gap", "rmac_max", "rmac_max"]
+
+
+def test_features_at_hand_serve_no_candidate_whose_backbone_is_trained() -> None:
+    assert config().finetuned() == frozenset()
+    assert config(triplets={"backbone": "finetuned"}).finetuned() == {"v_v"}
+
+
+def test_where_and_how_fast_is_no_part_of_an_answer() -> None:
+    moved = config(runtime={"device": "cpu", "workers": 7, "dask": False}, backbone={"weights": "/elsewhere/w.pth"})
+    assert moved.answers() == Config()
+    assert config(seed=1).answers() != Config()
+
+
+def test_a_stages_key_does_not_know_where_the_weights_lie() -> None:
+    here, there = (config(backbone={"weights": path}).features() for path in ("/here/w.pth", "/there/w.pth"))
+    assert extract_features.key("images", here, "digest") == extract_features.key("images", there, "digest")
+    assert extract_features.key("images", here, "digest") != extract_features.key("images", here, "another")
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"sede": 1},
+        {"triplets": {"margins": 1}},
+        {"candidates": []},
+        {"candidates": ["vgg"]},
+        {"triplets": {"margin": 0}},
+        {"backbone": {"size": 8}},
+        {"runtime": {"workers": 0}},
+        {"captions": {"language": "klingon"}},
+        {"collection": {"test_fraction": 0.5, "validation_fraction": 0.5}},
+    ],
+)
+def test_what_cannot_be_set_is_refused(values: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        Config.model_validate(values)
+
+
+def test_a_config_does_not_change() -> None:
+    with pytest.raises(ValidationError):
+        Config().seed = 3  # type: ignore[misc]

@@ -1,0 +1,175 @@
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from tests.command import scenekin
+from tests.trained import Trained, change_image
+
+BROKEN = {"item": "train/zz-broken.jpg", "reason": "not an image of a known type; captions not used: 1"}
+COLUMNS = ["image_id", "path", "sha256", "width", "height", "embedding"]
+
+
+def counts(answer: dict[str, Any]) -> tuple[int, int, int, int]:
+    """Added, changed, removed, unchanged."""
+    index = answer["index"]
+    return index["added"], index["changed"], index["removed"], index["unchanged"]
+
+
+def current(workspace: Path, name: str) -> Path:
+    folder = workspace / "index" / name
+    return folder / (folder / "CURRENT").read_text()
+
+
+@pytest.fixture(scope="module")
+def answer(trained: Trained) -> dict[str, Any]:
+    """What the first indexing answered."""
+    answer: dict[str, Any] = json.loads((trained.workspace.parent / "index.json").read_text())
+    return answer
+
+
+@pytest.fixture
+def indexed(trained_copy: Trained) -> Trained:
+    """The copied collection with an index `copy` of its own."""
+    assert counts(trained_copy.run("index", "--name", "copy").answer) == (141, 0, 0, 0)
+    return trained_copy
+
+
+# What an index holds.
+
+
+def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
+    assert answer.keys() == {"index", "model", "refused", "seconds", "stages"}
+    assert answer["index"] == {
+        "name": "main",
+        "version": 1,
+        "images": 141,
+        "added": 141,
+        "changed": 0,
+        "removed": 0,
+        "unchanged": 0,
+    }
+    assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
+
+
+def test_what_is_listed_is_indexed_or_refused(trained: Trained, answer: dict[str, Any]) -> None:
+    listed = sum(1 for _ in trained.collection.rglob("*.jpg"))
+    assert listed == answer["index"]["images"] + len(answer["refused"])
+    assert answer["refused"] == [BROKEN]
+
+
+def test_others_can_read_it(trained: Trained) -> None:
+    folder = current(trained.workspace, "main")
+    (part,) = folder.glob("part-*.parquet")
+    table = pq.read_table(part)
+    assert table.column_names == COLUMNS
+    assert [str(table.schema.field(name).type) for name in COLUMNS[:5]] == 3 * ["string"] + 2 * ["int32"]
+    assert str(table.schema.field("embedding").type) == "fixed_size_list<element: halffloat>[24]"
+    frame = pd.read_parquet(part)
+    assert list(frame.image_id) == sorted(frame.image_id)
+    norm_N = np.linalg.norm(np.stack(frame.embedding.tolist()).astype(np.float32), axis=1)
+    assert np.abs(norm_N - 1).max() < 2e-3
+    assert all((trained.collection / path).is_file() for path in frame.path)
+
+
+def test_the_file_says_which_model_made_it(trained: Trained) -> None:
+    folder = current(trained.workspace, "main")
+    manifest = json.loads((folder / "manifest.json").read_text())
+    told = {
+        key.decode(): value.decode()
+        for key, value in pq.read_schema(folder / next(iter(manifest["parts"]))).metadata.items()
+    }
+    assert (told["model"], told["model_version"]) == ("scenekin", "1")
+    assert (told["dimension"], told["preprocessing"]) == ("24", manifest["preprocessing"])
+    assert not Path(manifest["model"]["reference"]["path"]).is_absolute()
+    assert (trained.workspace / manifest["model"]["reference"]["path"] / "model.safetensors").is_file()
+
+
+# What a refresh does.
+
+
+def test_nothing_changed_makes_no_version(indexed: Trained) -> None:
+    again = indexed.run("index", "--name", "copy").answer
+    assert counts(again) == (0, 0, 0, 141)
+    assert again["index"]["version"] == 1
+    assert all(stage["cached"] for stage in again["stages"])
+    assert [path.name for path in (indexed.workspace / "index" / "copy").glob("[0-9]*")] == ["1"]
+
+
+def test_a_refresh_embeds_what_is_new(indexed: Trained) -> None:
+    test = indexed.collection / "test"
+    change_image(indexed.collection, "train")
+    removed = sorted(test.glob("*.jpg"))[-1]
+    shutil.copy(removed, test / "zz.jpg")
+    (test / "torn.jpg").write_bytes(removed.read_bytes()[:2000])
+    removed.unlink()
+    answer = indexed.run("index", "--name", "copy").answer
+    assert counts(answer) == (1, 1, 1, 139)
+    assert answer["index"]["version"] == 2
+    refused = {refusal["item"]: refusal["reason"] for refusal in answer["refused"]}
+    assert refused.keys() == {"train/zz-broken.jpg", "test/torn.jpg", f"test/{removed.name}"}
+    assert "no file" in refused[f"test/{removed.name}"]
+    assert "truncated" in refused["test/torn.jpg"]
+    ids = pq.read_table(current(indexed.workspace, "copy"), columns=["image_id"])["image_id"].to_pylist()
+    assert "test/zz.jpg" in ids
+    assert f"test/{removed.name}" not in ids
+
+
+def test_unchanged_images_are_not_embedded_again(indexed: Trained) -> None:
+    before = pq.read_table(current(indexed.workspace, "copy")).to_pandas().set_index("image_id")
+    changed = change_image(indexed.collection, "train").relative_to(indexed.collection).as_posix()
+    outcome = indexed.run("index", "--name", "copy")
+    assert counts(outcome.answer) == (0, 1, 0, 140)
+    after = pq.read_table(current(indexed.workspace, "copy")).to_pandas().set_index("image_id")
+    differing = [name for name in before.index if (before.embedding[name] != after.embedding[name]).any()]
+    assert differing == [changed]
+
+
+def test_another_collection_needs_another_name(trained_copy: Trained) -> None:
+    sentence = trained_copy.run("index").sentence
+    assert "'main'" in sentence
+    assert "--name" in sentence
+
+
+def test_an_index_is_its_collections_by_whichever_path(indexed: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(indexed.workspace)
+    roundabout = "../workspace/../collection/"
+    answer = scenekin("index", roundabout, "--name", "copy", "--workspace", indexed.workspace, "--json").answer
+    assert counts(answer) == (0, 0, 0, 141)
+
+
+def test_a_fifth_may_not_vanish_unasked(indexed: Trained) -> None:
+    for image in sorted((indexed.collection / "train").glob("*.jpg"))[:30]:
+        image.unlink()
+    sentence = indexed.run("index", "--name", "copy").sentence
+    assert "30 of 141 images" in sentence
+    assert "--allow-shrink" in sentence
+    assert current(indexed.workspace, "copy").name == "1"
+    answer = indexed.run("index", "--name", "copy", "--allow-shrink").answer
+    assert counts(answer) == (0, 0, 30, 111)
+    assert len(answer["refused"]) == 31
+
+
+def test_a_collection_needs_no_captions(trained_copy: Trained, tmp_path: Path) -> None:
+    bare = tmp_path / "bare"
+    shutil.copytree(trained_copy.collection / "test", bare, ignore=shutil.ignore_patterns("*.jsonl"))
+    answer = scenekin("index", bare, "--name", "bare", "--workspace", trained_copy.workspace, "--json").answer
+    assert counts(answer) == (21, 0, 0, 0)
+    assert answer["refused"] == []
+
+
+def test_an_alias_or_version_names_the_model(trained_copy: Trained) -> None:
+    by_number = trained_copy.run("index", "--name", "copy", "--model", "1").answer
+    assert by_number["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
+    for unknown in ("99", "nobody", "0", "a b"):
+        assert f"no model {unknown!r}" in trained_copy.run("index", "--name", "copy", "--model", unknown).sentence
+
+
+@pytest.mark.parametrize("name", ["../main", "", "a/b", ".hidden"])
+def test_a_name_is_no_path(trained_copy: Trained, name: str) -> None:
+    assert "cannot name an index" in trained_copy.run("index", "--name", name).sentence

@@ -1,0 +1,407 @@
+import ast
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import mlflow
+import pytest
+import torch
+
+from storage.workspace import Workspace, locked
+from tasks import source
+from tasks.collection.demo import write_collection
+from tasks.features import task as features_task
+from tasks.training import task as training_task
+from tests.command import SCENEKIN, Outcome, scenekin
+from tests.trained import (
+    STEPS,
+    Trained,
+    change_caption,
+    change_image,
+    mlflow_client,
+    registered_versions,
+    steps_run,
+)
+
+LOGGED = {"loss", "active_share", "spread", "learning_rate", "images_per_second", "validation_ndcg_auc"}
+
+
+@pytest.fixture(scope="module")
+def answer(trained: Trained) -> dict[str, Any]:
+    """What the first training answered."""
+    answer: dict[str, Any] = json.loads((trained.workspace.parent / "train.json").read_text())
+    return answer
+
+
+# What a training answers and leaves.
+
+
+def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
+    assert answer.keys() == {
+        "run_id",
+        "model",
+        "candidates",
+        "metrics",
+        "promoted",
+        "reason",
+        "report",
+        "stages",
+    }
+    assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
+    assert (answer["promoted"], answer["reason"]) == (True, "the first version")
+    assert steps_run(answer) == set(STEPS)
+    assert all(stage.keys() == {"name", "cached", "seconds"} for stage in answer["stages"])
+
+
+def test_the_better_candidate_is_registered(trained: Trained, answer: dict[str, Any]) -> None:
+    candidates = {candidate["method"]: candidate["metrics"] for candidate in answer["candidates"]}
+    assert candidates.keys() == {"v_v", "regression"}
+    best = max(candidates, key=lambda method: candidates[method]["ndcg_auc"])
+    assert answer["metrics"] == {"validation": candidates[best]}
+    (run,) = (run for run in trained.training_runs() if run.info.run_id == answer["run_id"])
+    assert run.info.run_name == best
+    assert run.data.metrics["best_validation_ndcg_auc"] == pytest.approx(candidates[best]["ndcg_auc"], abs=0.1)
+
+
+def test_learning_beats_chance(answer: dict[str, Any]) -> None:
+    report = json.loads(Path(answer["report"]).with_name("report.json").read_text())
+    assert answer["metrics"]["validation"]["ndcg_auc"] > report["methods"]["random"]["ndcg_auc"] + 10
+
+
+def test_the_version_has_signature_example_and_metrics(trained: Trained, answer: dict[str, Any]) -> None:
+    client = mlflow_client(trained.workspace)
+    mlflow.set_tracking_uri(f"sqlite:///{trained.workspace / 'mlflow.db'}")
+    info = mlflow.models.get_model_info("models:/scenekin@champion")
+    assert info.signature is not None
+    assert info.signature.inputs.input_names() == ["image"]
+    assert info.saved_input_example_info is not None
+    version = client.get_model_version_by_alias("scenekin", "champion")
+    assert version.run_id == answer["run_id"]
+    (logged,) = client.search_logged_models([info_experiment(trained)])
+    assert {metric.key: metric.value for metric in logged.metrics} == pytest.approx(answer["metrics"]["validation"])
+
+
+def info_experiment(trained: Trained) -> str:
+    experiment: str = mlflow_client(trained.workspace).get_experiment_by_name("scenekin").experiment_id
+    return experiment
+
+
+def test_a_training_is_tracked(trained: Trained) -> None:
+    runs = {run.info.run_name: run for run in trained.training_runs()}
+    assert {name: run.info.status for name, run in runs.items()} == {"v_v": "FINISHED", "regression": "FINISHED"}
+    assert runs["v_v"].data.params["training.dimension"] == runs["regression"].data.params["training.dimension"] == "24"
+    assert runs["v_v"].data.metrics.keys() >= LOGGED
+    history = mlflow_client(trained.workspace).get_metric_history(runs["v_v"].info.run_id, "loss")
+    assert [metric.step for metric in history] == [1, 2, 3]
+
+
+def test_the_report_opens_offline(answer: dict[str, Any]) -> None:
+    page = Path(answer["report"]).read_text(encoding="utf-8")
+    addresses = re.findall(r"""(?:src|href)\s*=\s*["']?([^"'\s>]*)|url\(([^)]*)\)""", page)
+    assert [told for pair in addresses for told in pair if told and not told.startswith(("data:", "#"))] == []
+    assert page.count("data:image/") >= 4
+    assert json.loads(Path(answer["report"]).with_name("report.json").read_text())["split"] == "validation"
+
+
+def test_the_report_is_attached_to_the_run(trained: Trained, answer: dict[str, Any]) -> None:
+    attached = mlflow_client(trained.workspace).list_artifacts(answer["run_id"], "report")
+    assert {"report/report.html", "report/report.json"} <= {file.path for file in attached}
+
+
+# What runs again.
+
+
+def test_an_identical_training_is_all_cached(trained: Trained, answer: dict[str, Any]) -> None:
+    again = trained.train().answer
+    assert steps_run(again) == set()
+    assert {**again, "stages": []} == {**answer, "stages": []}
+    assert registered_versions(trained.workspace) == [1]
+
+
+def test_prefect_says_so_too(trained: Trained) -> None:
+    from prefect.client.orchestration import get_client
+    from prefect.client.schemas.sorting import FlowRunSort
+
+    trained.train()
+    with get_client(sync_client=True) as client:
+        (flow,) = client.read_flow_runs(limit=1, sort=FlowRunSort.START_TIME_DESC)
+        runs = client.read_task_runs(flow_run_filter={"id": {"any_": [flow.id]}})  # type: ignore[arg-type]
+    states = {run.name.partition("-")[0]: run.state_name for run in runs}
+    assert {stage: states[stage] for stage in STEPS.values()} == dict.fromkeys(STEPS.values(), "Cached")
+
+
+def test_a_moved_workspace_and_collection_stay_cached(trained_copy: Trained) -> None:
+    assert steps_run(trained_copy.train("runtime.workers=3", "runtime.batch_size=7").answer) == set()
+
+
+def test_another_setting_of_one_candidate_reruns_that_candidate(trained_copy: Trained) -> None:
+    answer = trained_copy.train("ridge.dimension=12").answer
+    assert steps_run(answer) == {"ridge", "ridge embeds", "evaluation", "report"}
+    assert answer["model"] == {"name": "scenekin", "version": 2, "aliases": ["challenger"]}
+    assert (answer["promoted"], answer["reason"]) == (False, "waits beside the champion")
+
+
+def test_an_equal_model_is_no_other_version(trained_copy: Trained) -> None:
+    answer = trained_copy.train("triplets.patience=9").answer
+    assert steps_run(answer) == {"triplets", "report"}
+    assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
+    assert registered_versions(trained_copy.workspace) == [1]
+
+
+def test_another_number_of_neighbours_reruns_what_looks_at_them(trained_copy: Trained) -> None:
+    answer = trained_copy.train("surrogate.neighbours=3").answer
+    assert steps_run(answer) == {"neighbours", "triplets", "triplets embed", "evaluation", "report"}
+
+
+def test_another_train_image_reruns_all_that_sees_it(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    extracted: list[str] = []
+
+    def spy(backbone: Any, poolings: Any, paths: list[str], *others: Any, **options: Any) -> Any:
+        extracted.extend(paths)
+        return extract(backbone, poolings, paths, *others, **options)
+
+    extract = features_task.extract
+    monkeypatch.setattr(features_task, "extract", spy)
+    changed = change_image(trained_copy.collection, "train")
+    answer = trained_copy.train().answer
+    assert steps_run(answer) == set(STEPS) - {"vocabulary", "validation features", "neighbours"}
+    assert extracted == [changed.relative_to(trained_copy.collection).as_posix()]
+    assert answer["model"]["version"] == 2
+
+
+def test_another_train_caption_reruns_all_that_reads_it(trained_copy: Trained) -> None:
+    change_caption(trained_copy.collection, "train")
+    assert steps_run(trained_copy.train().answer) == set(STEPS) - {"train features", "validation features"}
+
+
+def test_another_validation_caption_is_judged_by(trained_copy: Trained) -> None:
+    kept = set((trained_copy.workspace / "models").iterdir())
+    change_caption(trained_copy.collection, "validation")
+    run = steps_run(trained_copy.train().answer)
+    assert run - {"triplets embed", "ridge embeds"} == {"collection", "triplets", "ridge", "evaluation", "report"}
+    chosen_otherwise = set((trained_copy.workspace / "models").iterdir()) - kept
+    assert len(run & {"triplets embed", "ridge embeds"}) == len(chosen_otherwise)
+
+
+def test_another_validation_image_does_not_reach_the_captions(trained_copy: Trained) -> None:
+    change_image(trained_copy.collection, "validation")
+    run = steps_run(trained_copy.train().answer)
+    assert run == set(STEPS) - {"vocabulary", "train features", "neighbours"}
+
+
+@pytest.mark.parametrize("change", [change_caption, change_image])
+def test_the_test_split_is_not_looked_at(trained_copy: Trained, change: Callable[[Path, str], object]) -> None:
+    change(trained_copy.collection, "test")
+    assert steps_run(trained_copy.train().answer) == {"collection"}
+
+
+@pytest.mark.parametrize(
+    ("module", "line", "expected"),
+    [
+        ("tasks.collection.readers.imagefolder", "pass", {"collection"}),
+        ("tasks.surrogate.neighbours", "pass", {"neighbours", "triplets"}),
+        ("tasks.training.mining", "pass", {"triplets"}),
+        ("tasks.training.ridge", "pass", {"ridge"}),
+        ("tasks.evaluation.report", "pass", {"report"}),
+        ("tasks.training.ridge", "# a remark", set()),
+        ("flows.train", "pass", set()),
+    ],
+)
+def test_a_line_of_code_reruns_the_stages_that_run_it(
+    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch, module: str, line: str, expected: set[str]
+) -> None:
+    edit(monkeypatch, module, line)
+    assert steps_run(trained_copy.train().answer) == expected
+
+
+def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    fit_ridge = training_task.fit_ridge
+    monkeypatch.setattr(training_task, "fit_ridge", lambda value, target, *others: fit_ridge(value, -target, *others))
+    assert steps_run(trained_copy.train().answer) == set()
+    edit(monkeypatch, "tasks.training.ridge", "pass")
+    assert steps_run(trained_copy.train().answer) == {"ridge", "ridge embeds", "evaluation", "report"}
+
+
+def edit(monkeypatch: pytest.MonkeyPatch, module: str, line: str) -> None:
+    """Let keys be computed as if the module had one line more."""
+    parse, file = source._tree, source._spec_file(module)
+    assert file is not None
+    edited = ast.parse(f"{file.read_text()}\n{line}\n")
+    monkeypatch.setattr(source, "_tree", lambda name: edited if name == module else parse(name))
+
+
+def delete(file: Path) -> None:
+    file.unlink()
+
+
+def truncate(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize(
+    ("pattern", "damage", "expected"),
+    [
+        ("neighbours/*/neighbours.parquet", delete, {"neighbours"}),
+        ("neighbours/*/artifact.json", delete, {"neighbours"}),
+        ("features/*/features.parquet", truncate, {"train features", "validation features"}),
+        ("training/*/training.json", truncate, {"triplets", "ridge"}),
+        ("report/*", shutil.rmtree, {"report"}),
+    ],
+)
+def test_a_damaged_result_is_computed_again(
+    trained_copy: Trained, pattern: str, damage: Callable[[Path], None], expected: set[str]
+) -> None:
+    for file in (trained_copy.workspace / "artifacts").glob(pattern):
+        damage(file)
+    answer = trained_copy.train().answer
+    assert steps_run(answer) == expected | ({"report"} if "report" in expected else set())
+    assert registered_versions(trained_copy.workspace) == [1]
+    assert steps_run(trained_copy.train().answer) == set()
+
+
+# Other ways to train. Each registers its one candidate as the next version.
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A collection of 30 scenes."""
+    folder = tmp_path_factory.mktemp("small") / "collection"
+    write_collection(folder, 30)
+    return folder
+
+
+TINY = ("backbone.size=64", "triplets.dimension=8", "triplets.refreshes=1", "triplets.batch=8", "triplets.updates=2")
+
+
+def train_small(trained: Trained, small: Path, *assignments: str) -> Outcome:
+    words = [word for assignment in (*TINY, *assignments) for word in ("--set", assignment)]
+    return scenekin("train", small, *words, "--workspace", trained.workspace, "--json")
+
+
+@pytest.mark.parametrize("pooling", ["gap", "gem", "rmac_max"])
+def test_every_pooling_can_be_trained(trained_copy: Trained, small: Path, pooling: str) -> None:
+    answer = train_small(trained_copy, small, "candidates=[v_v]", f"triplets.pooling.kind={pooling}").answer
+    assert [candidate["method"] for candidate in answer["candidates"]] == ["v_v"]
+    assert answer["model"] == {"name": "scenekin", "version": 2, "aliases": ["challenger"]}
+
+
+def test_the_backbone_can_be_trained_too(trained_copy: Trained, small: Path) -> None:
+    answer = train_small(trained_copy, small, "candidates=[v_v]", "triplets.backbone=finetuned").answer
+    assert answer["model"]["version"] == 2
+    assert [stage["name"] for stage in answer["stages"]][-3:] == ["embed_images", "evaluate", "write_report"]
+    assert answer["metrics"]["validation"]["ndcg_auc"] > 0
+
+
+def test_another_backbone_takes_its_weights_from_a_file(trained_copy: Trained, small: Path, tmp_path: Path) -> None:
+    import torchvision
+
+    torch.manual_seed(0)
+    weights = tmp_path / "weights.pth"
+    torch.save(torchvision.models.resnet18(weights=None).state_dict(), weights)
+    settings = "backbone.name=resnet18", f"backbone.weights={weights}", "candidates=[v_v]"
+    assert train_small(trained_copy, small, *settings).answer["model"]["version"] == 2
+    moved = weights.rename(tmp_path / "moved.pth")
+    again = train_small(trained_copy, small, "backbone.name=resnet18", f"backbone.weights={moved}", "candidates=[v_v]")
+    assert all(stage["cached"] for stage in again.answer["stages"])
+    gone = train_small(trained_copy, small, *settings)
+    assert f"No weights file at {weights}" in gone.sentence
+
+
+# What stops a training.
+
+
+def test_a_workspace_is_held_alone(trained_copy: Trained) -> None:
+    with locked(Workspace(trained_copy.workspace), "train-flow"):
+        sentence = trained_copy.train().sentence
+    assert f"is in use by train-flow (process {os.getpid()} on " in sentence
+    assert steps_run(trained_copy.train().answer) == set()
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        (FloatingPointError("The loss is nan."), "FAILED", "scenekin: The loss is nan."),
+        (KeyboardInterrupt(), "KILLED", "scenekin: Stopped."),
+    ],
+)
+def test_a_training_that_ends_early_registers_nothing(
+    trained_copy: Trained,
+    monkeypatch: pytest.MonkeyPatch,
+    error: BaseException,
+    status: str,
+    sentence: str,
+) -> None:
+    def fail(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as patch:
+        patch.setattr(training_task, "fit_ridge", fail)
+        assert trained_copy.train("ridge.dimension=12").sentence == sentence
+    assert trained_copy.training_runs()[0].info.status == status
+    assert registered_versions(trained_copy.workspace) == [1]
+    assert trained_copy.train("ridge.dimension=12").answer["model"]["version"] == 2
+    assert {run.info.status for run in trained_copy.training_runs()} == {"FINISHED"}
+
+
+LONG = ("candidates=[v_v]", "triplets.refreshes=60", "triplets.patience=60")
+
+
+def start_and_signal(trained: Trained, number: int, server: str) -> subprocess.Popen[str]:
+    """A long training in a process of its own, sent a signal after its first checkpoint."""
+    words = [word for assignment in LONG for word in ("--set", assignment)]
+    process = subprocess.Popen(
+        [SCENEKIN, "train", trained.collection, "--config", trained.config, *words, "--workspace", trained.workspace],
+        env=os.environ | {"PREFECT_API_URL": server},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    deadline = time.monotonic() + 120
+    while not list((trained.workspace / "work").glob("training/*/checkpoint.pt")):
+        assert process.poll() is None, process.communicate()
+        assert time.monotonic() < deadline, "no checkpoint was written"
+        time.sleep(0.02)
+    process.send_signal(number)
+    process.wait(60)
+    return process
+
+
+def test_a_killed_training_is_taken_up_again(trained_copy: Trained, prefect_server: str) -> None:
+    process = start_and_signal(trained_copy, signal.SIGKILL, prefect_server)
+    assert process.returncode == -signal.SIGKILL
+    (killed,) = (run for run in trained_copy.training_runs() if run.info.status == "RUNNING")
+    (checkpoint,) = (trained_copy.workspace / "work").glob("training/*/checkpoint.pt")
+    reached = torch.load(checkpoint, weights_only=True)["progress"]["refresh"]
+    assert 0 < reached < 60
+    resumed_at = time.time_ns() // 1_000_000
+
+    answer = trained_copy.train(*LONG).answer
+    assert answer["run_id"] == killed.info.run_id
+    assert {run.info.status for run in trained_copy.training_runs()} == {"FINISHED"}
+    history = mlflow_client(trained_copy.workspace).get_metric_history(answer["run_id"], "validation_ndcg_auc")
+    resumed = [metric.step for metric in history if metric.timestamp >= resumed_at]
+    assert resumed == list(range(reached + 1, 61))
+    assert registered_versions(trained_copy.workspace) == [1, 2]
+    assert list((trained_copy.workspace / "work").glob("training/*")) == []
+
+
+def test_a_killed_run_does_not_stay_running(trained_copy: Trained, prefect_server: str) -> None:
+    start_and_signal(trained_copy, signal.SIGKILL, prefect_server)
+    trained_copy.train("ridge.dimension=12")
+    assert {run.info.status for run in trained_copy.training_runs()} == {"FINISHED", "KILLED"}
+
+
+def test_a_terminated_training_says_so(trained_copy: Trained, prefect_server: str) -> None:
+    process = start_and_signal(trained_copy, signal.SIGTERM, prefect_server)
+    assert process.returncode not in (0, None)
+    assert process.stderr is not None
+    assert "Traceback" not in process.stderr.read()
+    assert trained_copy.training_runs()[0].info.status == "KILLED"
+    assert registered_versions(trained_copy.workspace) == [1]

@@ -1,0 +1,353 @@
+import json
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tasks.collection import task as collection_task
+from tasks.collection.demo import write_collection
+from tests.command import scenekin, scenekin_process
+from tests.trained import Trained, registered_versions
+
+CHECKED = {
+    "format",
+    "images",
+    "usable",
+    "with_captions",
+    "captions",
+    "splits",
+    "problems",
+    "problem_counts",
+}
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    """Where there is no workspace yet."""
+    return tmp_path / "workspace"
+
+
+@pytest.fixture(scope="module")
+def query(trained: Trained) -> Path:
+    return sorted((trained.collection / "train").glob("*.jpg"))[0]
+
+
+# What the commands say.
+
+
+def test_check_tells_what_a_collection_holds(trained: Trained) -> None:
+    answer = scenekin("check", trained.collection, "--json").answer
+    assert answer.keys() == CHECKED
+    assert (answer["format"], answer["images"], answer["usable"]) == ("imagefolder", 142, 141)
+    assert (answer["with_captions"], answer["splits"]) == (140, {"train": 98, "validation": 21, "test": 21})
+    assert answer["problem_counts"]["unreadable-image"] == 1
+    (broken,) = (problem for problem in answer["problems"] if problem["kind"] == "unreadable-image")
+    assert (broken["item"], broken["line"]) == ("train/zz-broken.jpg", 99)
+
+
+def test_check_writes_nothing(trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    before = sorted(trained.collection.rglob("*"))
+    assert "142 images listed, 141 usable" in scenekin("check", trained.collection).out
+    assert sorted(trained.collection.rglob("*")) == before
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_search_answers_as_promised(trained: Trained, query: Path) -> None:
+    answer = scenekin("search", query, "--top", 3, "--workspace", trained.workspace, "--json").answer
+    assert answer["model"] == {"name": "scenekin", "version": 1}
+    assert answer["index"] == {"version": 1, "images": 141}
+    assert answer["query"] == {"image": str(query), "added": [], "removed": [], "unknown_terms": []}
+    assert [result.keys() for result in answer["results"]] == 3 * [{"rank", "image_id", "path", "score"}]
+    assert answer["results"][0]["image_id"] == f"train/{query.name}"
+    assert answer["results"][0]["score"] >= 0.999
+
+
+def test_search_by_id_finds_the_image_first(trained: Trained) -> None:
+    answer = scenekin("search", "--id", "extra/copy.jpg", "--workspace", trained.workspace, "--json").answer
+    assert answer["query"]["image"] == "extra/copy.jpg"
+    assert answer["results"][0]["image_id"] == "extra/copy.jpg"
+
+
+def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
+    found = scenekin("search", query, "--top", 2, "--workspace", trained.workspace)
+    assert found.out.splitlines()[0].split() == ["1", "1.000", f"train/{query.name}"]
+    trained_again = scenekin("train", trained.collection, "--config", trained.config, "--workspace", trained.workspace)
+    assert "scenekin version 1 (champion): the first version" in trained_again.out
+    assert "stages: 11, cached: 11" in trained_again.out
+    evaluated = scenekin("evaluate", trained.collection, "--workspace", trained.workspace)
+    assert "test: 21 queries, 0 left out" in evaluated.out
+    assert Path(evaluated.out.splitlines()[-1].removeprefix("Report: ")).is_file()
+
+
+def test_the_workspace_is_taken_before_and_after_the_command(
+    trained: Trained, query: Path, monkeypatch: pytest.MonkeyPatch, workspace: Path
+) -> None:
+    after = scenekin("search", query, "--workspace", trained.workspace)
+    assert scenekin("--workspace", trained.workspace, "search", query) == after
+    assert scenekin("--workspace", workspace, "search", query, "--workspace", trained.workspace) == after
+    monkeypatch.setenv("SCENEKIN_HOME", str(trained.workspace))
+    assert scenekin("search", query) == after
+
+
+def test_config_prints_what_config_reads(tmp_path: Path) -> None:
+    from flows.config import Config
+    from scenekin.settings import read_config
+
+    printed = scenekin("config").out
+    (tmp_path / "config.yaml").write_text(printed)
+    assert read_config(tmp_path / "config.yaml", []) == Config()
+    assert list(yaml.safe_load(printed)) == list(Config.model_fields)
+
+
+def test_the_demo_ends_with_a_command_that_works(
+    prefect_server: str,  # noqa: ARG001
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(collection_task, "write_collection", partial(write_collection, count=30))
+    done = scenekin("demo", "--workspace", workspace)
+    assert done.code == 0, done.err
+    *_, report, _, _, command = done.out.splitlines()
+    assert Path(report.removeprefix("Report: ")).is_file()
+    name, *arguments = shlex.split(command)
+    assert name == "scenekin"
+    assert scenekin(*arguments).out.split()[1] == "1.000"
+
+
+def test_the_demo_leaves_other_folders_alone(prefect_server: str, workspace: Path) -> None:  # noqa: ARG001
+    (workspace / "demo").mkdir(parents=True)
+    (workspace / "demo" / "mine.txt").write_text("mine")
+    assert "isn't the demo's collection" in scenekin("demo", "--workspace", workspace).sentence
+    assert (workspace / "demo" / "mine.txt").exists()
+
+
+# As people run them.
+
+
+def test_json_is_all_there_is_on_standard_output(trained_copy: Trained, prefect_server: str) -> None:
+    done = scenekin_process(
+        "train",
+        trained_copy.collection,
+        "--config",
+        trained_copy.config,
+        "--set",
+        "ridge.dimension=9",
+        "--workspace",
+        trained_copy.workspace,
+        "--json",
+        environment={"PREFECT_API_URL": prefect_server},
+    )
+    assert done.answer["model"]["version"] == 2
+    assert done.out.count("\n") == 1
+    assert "linear ridge: 2 in " in done.err
+
+
+SEARCH = """
+import sys
+from scenekin.cli import main
+sys.argv = ["scenekin", *sys.argv[1:]]
+try:
+    main()
+finally:
+    print(sorted({"prefect", "mlflow", "distributed"} & sys.modules.keys()), file=sys.stderr)
+"""
+
+
+def test_search_needs_neither_prefect_nor_mlflow(trained: Trained, query: Path) -> None:
+    command = [sys.executable, "-c", SEARCH, "search", query, "--workspace", trained.workspace, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert done.stderr.splitlines()[-1] == "[]"
+    assert json.loads(done.stdout)["results"][0]["image_id"] == f"train/{query.name}"
+
+
+def test_a_process_ends_with_one_sentence(prefect_server: str, tmp_path: Path) -> None:
+    none = tmp_path / "none"
+    server = {"PREFECT_API_URL": prefect_server}
+    trained = scenekin_process("train", none, "--workspace", tmp_path / "w", environment=server)
+    assert trained.err == f"scenekin: There is nothing at {none}; give the folder or file of a collection.\n"
+    assert trained.sentence
+    searched = scenekin_process("search", none, cwd=tmp_path)
+    assert searched.sentence == searched.err.strip()
+    assert str(tmp_path / ".scenekin") in searched.sentence
+    assert not (tmp_path / ".scenekin").exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["fly"],
+        ["train"],
+        ["search", "--top", "0", "x.jpg"],
+        ["evaluate", "somewhere", "--split", "exam"],
+        ["train", "somewhere", "--retries", "3"],
+        ["index", "somewhere", "elsewhere"],
+    ],
+)
+def test_wrong_usage_is_another_code(arguments: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    outcome = scenekin(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert "Traceback" not in outcome.err
+    assert outcome.err
+    assert list(tmp_path.iterdir()) == []
+
+
+# Bad input: one sentence, nothing registered.
+
+
+def empty(folder: Path, _: Trained) -> str:
+    folder.mkdir()
+    return "no images and no captions"
+
+
+def missing(folder: Path, _: Trained) -> str:
+    return f"There is nothing at {folder}"
+
+
+def no_captions(folder: Path, trained: Trained) -> str:
+    shutil.copytree(trained.collection / "train", folder, ignore=shutil.ignore_patterns("*.jsonl"))
+    return "0 images with captions; at least 8"
+
+
+def too_few_images(folder: Path, _: Trained) -> str:
+    write_collection(folder, 9)
+    return "The train split has 7 images with captions; at least 8 are needed to learn from"
+
+
+def nothing_to_judge_by(folder: Path, _: Trained) -> str:
+    write_collection(folder, 20)
+    return "The validation split has 3 images with captions; at least 4 are needed to judge by"
+
+
+def no_image_is_readable(folder: Path, _: Trained) -> str:
+    write_collection(folder, 30)
+    for image in folder.glob("*/*.jpg"):
+        image.write_bytes(image.read_bytes()[:100])
+    return "0 images with captions"
+
+
+def no_image_is_there(folder: Path, _: Trained) -> str:
+    write_collection(folder, 30)
+    for image in folder.glob("*/*.jpg"):
+        image.unlink()
+    return "0 images with captions"
+
+
+def a_text_file(folder: Path, _: Trained) -> str:
+    folder.write_text("hello")
+    return "no images and no captions"
+
+
+def captions_without_words(folder: Path, _: Trained) -> str:
+    write_collection(folder, 30)
+    for file in folder.glob("*/metadata.jsonl"):
+        rows = [json.loads(line) | {"captions": ["?!"]} for line in file.read_text().splitlines()]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return "caption"
+
+
+COLLECTIONS = [
+    empty,
+    missing,
+    no_captions,
+    too_few_images,
+    nothing_to_judge_by,
+    no_image_is_readable,
+    no_image_is_there,
+    a_text_file,
+    captions_without_words,
+]
+
+
+@pytest.mark.parametrize("make", COLLECTIONS, ids=lambda make: make.__name__)
+def test_a_collection_that_cannot_be_learnt_from(
+    make: Callable[[Path, Trained], str],
+    trained: Trained,
+    tmp_path: Path,
+    workspace: Path,
+) -> None:
+    words = make(tmp_path / "collection", trained)
+    outcome = scenekin("train", tmp_path / "collection", "--workspace", workspace)
+    assert words in outcome.sentence
+    assert registered_versions(workspace) == []
+
+
+@pytest.mark.parametrize("command", ["check", "train", "index", "evaluate"])
+def test_a_collection_has_to_be_there(command: str, trained_copy: Trained, tmp_path: Path) -> None:
+    outcome = scenekin(command, tmp_path / "none", "--workspace", trained_copy.workspace)
+    assert f"There is nothing at {tmp_path / 'none'}" in outcome.sentence
+
+
+@pytest.mark.parametrize("options", [["--format", "csv"], ["--images", "/none"]])
+@pytest.mark.parametrize("command", ["check", "train", "index", "evaluate"])
+def test_options_name_what_is_there(command: str, options: list[str], trained_copy: Trained) -> None:
+    sentence = scenekin(command, trained_copy.collection, *options, "--workspace", trained_copy.workspace).sentence
+    assert ("choose one of" if "--format" in options else "There is nothing at /none") in sentence
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--set", "ridges.dimension=3"], "no setting ridges"),
+        (["--set", "ridge.dimension=wide"], "ridge.dimension cannot be 'wide'"),
+        (["--set", "ridge.dimension"], "key=value"),
+        (["--config", "/none.yaml"], "/none.yaml cannot be read"),
+        (["--set", "runtime.device=tpu"], "no device 'tpu'"),
+        (["--set", "backbone.name=resnet18", "--set", "backbone.weights=/none.pth"], "No weights file at /none.pth"),
+    ],
+)
+def test_settings_have_to_be_usable(options: list[str], words: str, trained_copy: Trained) -> None:
+    outcome = scenekin("train", trained_copy.collection, *options, "--workspace", trained_copy.workspace)
+    assert words in outcome.sentence
+    assert registered_versions(trained_copy.workspace) == [1]
+
+
+@pytest.mark.parametrize("command", ["train", "index", "evaluate"])
+@pytest.mark.parametrize("place", ["/dev/null/workspace", "/dev/null", "/proc/workspace"])
+def test_the_workspace_has_to_be_writable(
+    command: str,
+    place: str,
+    trained: Trained,
+) -> None:
+    sentence = scenekin(command, trained.collection, "--workspace", place).sentence
+    assert f"The workspace {place} cannot be written" in sentence
+    assert "--workspace" in sentence
+
+
+def test_the_demos_workspace_has_to_be_writable(prefect_server: str) -> None:  # noqa: ARG001
+    assert "cannot be written" in scenekin("--workspace", "/dev/null/workspace", "demo").sentence
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["none.jpg"], "none.jpg cannot be read: No such file"),
+        (["."], "cannot be read: Is a directory"),
+        (["words.txt"], "words.txt is no usable image"),
+        (["words.txt", "--id", "x"], "Give an image, or the id of one"),
+        ([], "Give an image, or the id of one"),
+        (["--id", "x"], "no image 'x' in the index 'main'"),
+        (["words.txt", "--name", "other"], "no index 'other'"),
+        (["words.txt", "--name", "../main"], "cannot name an index"),
+    ],
+)
+def test_a_query_has_to_be_an_image_and_an_index_there(
+    arguments: list[str], words: str, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("words.txt").write_text("no picture")
+    assert words in scenekin("search", *arguments, "--workspace", trained.workspace, "--json").sentence
+
+
+def test_a_model_comes_before_an_index(trained: Trained, workspace: Path) -> None:
+    for command in ("index", "evaluate"):
+        sentence = scenekin(command, trained.collection, "--workspace", workspace).sentence
+        assert f"There is no model 'champion' in {workspace}" in sentence
+        assert "scenekin train" in sentence

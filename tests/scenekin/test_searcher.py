@@ -1,0 +1,193 @@
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import torch
+from PIL import Image
+
+from scenekin import Result, Searcher
+from storage.errors import StorageError
+from tasks.errors import InputError
+from tasks.features.descriptors import load_descriptors, project
+from tasks.images.decode import decode
+from tasks.images.preprocess import to_pixels
+from tasks.model.folder import load
+from tests.trained import Trained, mlflow_client
+
+
+@pytest.fixture(scope="module")
+def searcher(trained: Trained) -> Searcher:
+    return Searcher.open(trained.workspace)
+
+
+@pytest.fixture(scope="module")
+def query(trained: Trained) -> Path:
+    """An image that is indexed, and of which there is no copy."""
+    return sorted((trained.collection / "train").glob("*.jpg"))[0]
+
+
+def test_an_indexed_file_finds_itself_first(searcher: Searcher, trained: Trained, query: Path) -> None:
+    results = searcher.search(query)
+    assert (results[0].rank, results[0].image_id) == (1, query.relative_to(trained.collection).as_posix())
+    assert results[0].score >= 0.999
+    assert (trained.collection / results[0].path).read_bytes() == query.read_bytes()
+
+
+def test_results_come_best_first(searcher: Searcher, query: Path) -> None:
+    results = searcher.search(query, top=20)
+    assert [result.rank for result in results] == list(range(1, 21))
+    assert sorted(results, key=lambda result: (-result.score, result.image_id)) == results
+    assert all(-1.001 <= result.score <= 1.001 for result in results)
+    assert searcher.search(query) == results[:10]
+
+
+def test_file_bytes_and_id_ask_the_same(searcher: Searcher, trained: Trained, query: Path) -> None:
+    by_file = searcher.search(query)
+    by_id = searcher.search(image_id=query.relative_to(trained.collection).as_posix())
+    assert searcher.search(str(query)) == searcher.search(query.read_bytes()) == by_file
+    assert [result.image_id for result in by_id] == [result.image_id for result in by_file]
+    assert [result.score for result in by_id] == pytest.approx([result.score for result in by_file], abs=2e-3)
+
+
+def test_equal_scores_come_by_id(searcher: Searcher, trained: Trained) -> None:
+    original = sorted((trained.collection / "test").glob("*.jpg"))[0]
+    first, second = searcher.search(original, top=2)
+    assert first.score == second.score
+    assert [first.image_id, second.image_id] == ["extra/copy.jpg", f"test/{original.name}"]
+
+
+def test_no_more_is_found_than_there_is(searcher: Searcher, query: Path) -> None:
+    assert len(searcher.search(query, top=1000)) == searcher.manifest.images == 141
+
+
+def test_a_picture_is_what_it_shows(searcher: Searcher, query: Path, tmp_path: Path) -> None:
+    turned = tmp_path / "turned.png"
+    exif = Image.Exif()
+    exif[0x0112] = 6  # shown turned clockwise by a quarter
+    with Image.open(query) as image:
+        image.transpose(Image.Transpose.ROTATE_90).save(turned, exif=exif)
+    np.testing.assert_array_equal(searcher.embed(turned), searcher.embed(query))
+
+
+def test_a_query_goes_the_way_of_the_index(searcher: Searcher, query: Path, trained: Trained) -> None:
+    indexed_D = searcher.embedding_of(query.relative_to(trained.collection).as_posix())
+    np.testing.assert_allclose(searcher.embed(query), indexed_D, atol=1e-3)
+
+
+def test_an_image_or_an_id_is_needed(searcher: Searcher, query: Path) -> None:
+    for arguments in ({}, {"image": query, "image_id": "x"}):
+        with pytest.raises(InputError, match="Give an image, or the id"):
+            searcher.search(**arguments)  # type: ignore[arg-type]
+
+
+def test_what_is_no_image_is_named(searcher: Searcher, tmp_path: Path) -> None:
+    (tmp_path / "text.jpg").write_text("hello")
+    for image, words in (
+        (tmp_path / "none.jpg", f"{tmp_path / 'none.jpg'} cannot be read: No such file"),
+        (tmp_path, "cannot be read: Is a directory"),
+        (tmp_path / "text.jpg", f"{tmp_path / 'text.jpg'} is no usable image"),
+        (b"hello", "query image is no usable image"),
+        (b"", "empty file"),
+    ):
+        with pytest.raises(InputError, match=words):
+            searcher.search(image)
+    with pytest.raises(InputError, match="no image 'nobody' in the index 'main'"):
+        searcher.search(image_id="nobody")
+
+
+def test_an_index_has_to_be_there(trained: Trained, tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="no index 'other'"):
+        Searcher.open(trained.workspace, "other")
+    with pytest.raises(StorageError, match="no workspace"):
+        Searcher.open(tmp_path / "none")
+    assert not (tmp_path / "none").exists()
+
+
+def test_the_environment_may_name_the_workspace(
+    trained: Trained, query: Path, monkeypatch: pytest.MonkeyPatch, searcher: Searcher
+) -> None:
+    monkeypatch.setenv("SCENEKIN_HOME", str(trained.workspace))
+    assert Searcher.open().search(query) == searcher.search(query)
+
+
+def test_the_raw_file_is_only_a_shortcut(trained_copy: Trained, query: Path, searcher: Searcher) -> None:
+    raw = next((trained_copy.workspace / "index" / "main" / "1").glob("vectors.*"))
+    raw.unlink()
+    results: list[Result] = Searcher.open(trained_copy.workspace).search(query)
+    assert results == searcher.search(query)
+    assert raw.exists()
+
+
+def test_features_at_hand_and_the_whole_network_agree(trained: Trained) -> None:
+    images = pq.read_table(next((trained.workspace / "artifacts/collection").glob("*/captioned/validation.parquet")))[
+        :8
+    ]
+    digests = images["sha256"].to_pylist()
+    file = next(
+        file
+        for file in (trained.workspace / "artifacts/features").glob("*/features.parquet")
+        if set(digests) <= set(pq.read_table(file, columns=["sha256"])["sha256"].to_pylist())
+    )
+    for folder in (trained.workspace / "models").iterdir():
+        model = load(folder)
+        config = model.config
+        frozen_ND = project(model.head, load_descriptors(file, digests, config.pooling, config.channels))
+        with torch.inference_mode():
+            whole_ND = torch.cat([model(pixels(trained, path, model)) for path in images["path"].to_pylist()])
+        assert float((frozen_ND * whole_ND).sum(1).min()) > 0.9999
+    assert len(list((trained.workspace / "models").iterdir())) == 2
+
+
+def pixels(trained: Trained, path: str, model: torch.nn.Module) -> torch.Tensor:
+    image = decode((trained.collection / path).read_bytes())
+    return to_pixels(image, model.config.preprocessing)[None]  # type: ignore[arg-type]
+
+
+SERVE = """
+import sys
+sys.meta_path = [finder for finder in sys.meta_path if "editable" not in repr(finder).lower()]
+from importlib.util import find_spec
+assert [name for name in ("tasks", "storage", "flows", "scenekin") if find_spec(name)] == []
+import mlflow, numpy, pandas
+from pathlib import Path
+uri, images, out = sys.argv[1], sys.argv[2:-1], sys.argv[-1]
+mlflow.set_tracking_uri(uri)
+model = mlflow.pyfunc.load_model("models:/scenekin@champion")
+frame = pandas.DataFrame({"image": [Path(image).read_bytes() for image in images]})
+numpy.save(out, model.predict(frame))
+assert "code" in Path(sys.modules["tasks"].__path__[0]).parts, sys.modules["tasks"].__path__
+assert [name for name in ("storage", "flows", "scenekin", "prefect") if name in sys.modules] == []
+"""
+
+
+def test_plain_mlflow_serves_the_model_without_the_project(
+    trained: Trained, searcher: Searcher, tmp_path: Path
+) -> None:
+    images = [trained.collection / path for path in searcher.paths[:3]]
+    out = tmp_path / "embeddings.npy"
+    uri = f"sqlite:///{trained.workspace / 'mlflow.db'}"
+    script = [sys.executable, "-I", "-c", SERVE, uri, *map(str, images), str(out)]
+    done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    embedding_ND = np.load(out)
+    assert embedding_ND.dtype == np.float32
+    indexed_ND = np.stack([searcher.embedding_of(image_id) for image_id in searcher.image_ids[:3]])
+    np.testing.assert_allclose(embedding_ND, indexed_ND, atol=1e-3)
+
+
+def test_the_registered_model_is_the_indexs(trained: Trained, searcher: Searcher) -> None:
+    champion = mlflow_client(trained.workspace).get_model_version_by_alias("scenekin", "champion")
+    assert searcher.manifest.model.version == int(champion.version)
+    assert searcher.manifest.model.reference.digest == champion.tags["digest"]
+    assert searcher.model.config.dimension == searcher.manifest.dimension == 24
+
+
+def test_ids_and_paths_are_in_the_order_of_the_rows(searcher: Searcher, trained: Trained) -> None:
+    folder = trained.workspace / "index" / "main" / "1"
+    table = pa.concat_tables([pq.read_table(folder / part) for part in searcher.manifest.parts])
+    assert searcher.image_ids == table["image_id"].to_pylist() == sorted(searcher.image_ids)
+    assert searcher.paths == table["path"].to_pylist()

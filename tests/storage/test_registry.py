@@ -1,0 +1,159 @@
+import shutil
+from pathlib import Path
+
+import mlflow
+import numpy as np
+import pandas as pd
+import pytest
+
+from storage.errors import StorageError
+from storage.models import ModelRef
+from storage.registry import Registered, Served, find_model, find_version, register
+from storage.tracking import tracking_client, training_run
+from storage.workspace import Workspace
+
+DEFINITION = """
+from pathlib import Path
+
+import numpy as np
+from mlflow.models import set_model
+from mlflow.pyfunc.model import PythonModel
+
+
+class Doubles(PythonModel):
+    def load_context(self, context):
+        self.scale = int((Path(context.artifacts["model"]) / "scale.txt").read_text())
+
+    def predict(self, context, model_input, params=None):
+        from travelling import double
+
+        return np.array([[double(self.scale * len(data))] for data in model_input["image"]], np.float32)
+
+
+set_model(Doubles())
+"""
+
+
+@pytest.fixture(scope="module")
+def empty(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """A workspace where nothing is registered; making MLflow's database takes seconds."""
+    workspace = Workspace(tmp_path_factory.mktemp("empty"))
+    tracking_client(workspace).search_registered_models()
+    return workspace
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
+    """How a model is served that needs none of our code, but some that travels with it."""
+    folder = tmp_path_factory.mktemp("served")
+    (folder / "code").mkdir()
+    (folder / "code" / "travelling.py").write_text("def double(value):\n    return 2 * value\n")
+    (folder / "definition.py").write_text(DEFINITION)
+    return Served(
+        python_model=folder / "definition.py",
+        code=folder / "code",
+        input_example=pd.DataFrame({"image": [b"abc"]}),
+        requirements=("numpy", "pandas"),
+        dimension=1,
+    )
+
+
+def model(workspace: Workspace, digest: str, scale: int = 1) -> ModelRef:
+    folder = workspace.models / digest
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "scale.txt").write_text(str(scale))
+    return ModelRef(path=f"models/{digest}", digest=digest)
+
+
+@pytest.fixture(scope="module")
+def workspace(empty: Workspace, served: Served, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    """Three models registered one after another."""
+    workspace = Workspace(tmp_path_factory.mktemp("registry") / "workspace")
+    shutil.copytree(empty.root, workspace.root)
+    for number, digest in enumerate(("one", "two", "three"), start=1):
+        best, other = model(workspace, digest, scale=number), model(workspace, f"beside {digest}")
+        with training_run(workspace, digest, workspace.root / f"run {digest}") as log:
+            pass
+        register(
+            workspace,
+            log.run_id,
+            best,
+            candidates={"v_v": best, "regression": other},
+            config=f"config of {digest}",
+            metrics={"ndcg_auc": 40.0 + number, "ndcg_at_10": 0.5},
+            served=served,
+        )
+    return workspace
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "aliases"),
+    [
+        ("champion", 1, ("champion",)),
+        ("challenger", 3, ("challenger",)),
+        ("1", 1, ("champion",)),
+        ("2", 2, ()),
+        ("3", 3, ("challenger",)),
+    ],
+)
+def test_the_first_is_the_champion_and_the_last_the_challenger(
+    workspace: Workspace, name: str, version: int, aliases: tuple[str, ...]
+) -> None:
+    found = find_model(workspace, name)
+    assert (found.version, found.aliases) == (version, aliases)
+
+
+def test_a_version_says_all_that_evaluating_it_takes(workspace: Workspace) -> None:
+    assert find_model(workspace, "champion") == Registered(
+        version=1,
+        run_id=(workspace.root / "run one").read_text(),
+        aliases=("champion",),
+        model=ModelRef(path="models/one", digest="one"),
+        candidates={
+            "v_v": ModelRef(path="models/one", digest="one"),
+            "regression": ModelRef(path="models/beside one", digest="beside one"),
+        },
+        reason="the first version",
+        config="config of one",
+    )
+    assert find_model(workspace, "3").reason == "waits beside the champion"
+
+
+def test_a_model_is_found_by_its_digest(workspace: Workspace) -> None:
+    found = find_version(workspace, ModelRef(path="wherever", digest="two"))
+    assert found == find_model(workspace, "2")
+    assert find_version(workspace, ModelRef(path="models/one", digest="beside one")) is None
+
+
+@pytest.mark.parametrize("name", ["winner", "4", "0", "", "champion champion"])
+def test_a_model_that_is_not_there_is_named(workspace: Workspace, name: str) -> None:
+    with pytest.raises(StorageError, match=f"There is no model '{name}' in .*; train one with `scenekin train`"):
+        find_model(workspace, name)
+
+
+def test_where_nothing_is_registered_nothing_is_found(empty: Workspace) -> None:
+    assert find_version(empty, ModelRef(path="models/one", digest="one")) is None
+    with pytest.raises(StorageError, match="There is no model 'champion'"):
+        find_model(empty, "champion")
+
+
+@pytest.mark.parametrize(("name", "expected"), [("champion", 6.0), ("challenger", 18.0)])
+def test_plain_mlflow_serves_it_with_the_code_that_travels(workspace: Workspace, name: str, expected: float) -> None:
+    mlflow.set_tracking_uri(workspace.mlflow_uri)
+    served = mlflow.pyfunc.load_model(f"models:/scenekin@{name}")
+    assert served.predict(pd.DataFrame({"image": [b"abc", b""]})).tolist() == [[expected], [0.0]]
+    schema = served.metadata.signature
+    assert [(column.name, column.type.name) for column in schema.inputs] == [("image", "binary")]
+    assert [(tensor.type, tensor.shape) for tensor in schema.outputs] == [(np.dtype(np.float32), (-1, 1))]
+
+
+def test_the_logged_model_has_its_metrics_an_example_and_what_it_needs(workspace: Workspace) -> None:
+    client = tracking_client(workspace)
+    version = client.get_model_version("scenekin", "2")
+    logged = client.get_logged_model(str(version.source).removeprefix("models:/"))
+    assert {metric.key: metric.value for metric in logged.metrics} == {"ndcg_auc": 42.0, "ndcg_at_10": 0.5}
+    folder = Path(mlflow.artifacts.download_artifacts(logged.model_uri, tracking_uri=workspace.mlflow_uri))
+    assert {"numpy", "pandas"} <= set((folder / "requirements.txt").read_text().split())
+    assert (folder / "input_example.json").exists()
+    assert folder.is_relative_to(workspace.mlflow_artifacts)
+    assert client.get_run(str(version.run_id)).info.status == "FINISHED"

@@ -1,0 +1,77 @@
+import numpy as np
+import pytest
+import torch
+
+from tasks.evaluation import baselines
+from tasks.evaluation.baselines import baseline_embeddings
+from tasks.features.descriptors import Descriptors
+from tests.tasks.model.making import random
+
+CHANNELS, REGIONS, TRAIN, SPLIT = 6, 5, 60, 7
+
+
+def descriptors(images: int, regions: int, seed: int) -> Descriptors:
+    """Unit descriptors around a common centre, as those of a network are; images lie in the file back to front."""
+    value_SC = random(images * regions, CHANNELS, seed=seed) * torch.linspace(1, 3, CHANNELS) + 2
+    start_N = np.arange(images)[::-1] * regions
+    return Descriptors(torch.nn.functional.normalize(value_SC, dim=-1), start_N, np.full(images, regions))
+
+
+GAP_TRAIN, RMAC_TRAIN = descriptors(TRAIN, 1, seed=0), descriptors(TRAIN, REGIONS, seed=1)
+GAP_SPLIT, RMAC_SPLIT = descriptors(SPLIT, 1, seed=2), descriptors(SPLIT, REGIONS, seed=3)
+
+
+def embeddings(seed: int = 0) -> dict[str, np.ndarray]:
+    return baseline_embeddings(GAP_TRAIN, RMAC_TRAIN, GAP_SPLIT, RMAC_SPLIT, seed=seed)
+
+
+def regions_of(set_: Descriptors, image: int) -> np.ndarray:
+    start, count = set_.start_N[image], set_.count_N[image]
+    return set_.value_SC[start : start + count].double().numpy()
+
+
+def unit(value: np.ndarray) -> np.ndarray:
+    return value / np.linalg.norm(value)
+
+
+def test_they_are_the_four_by_name_and_of_unit_length() -> None:
+    found = embeddings()
+    assert list(found) == ["baseline_gap", "baseline_gap_centred", "baseline_rmac", "baseline_rmac_pca"]
+    for embedding_ND in found.values():
+        assert (embedding_ND.shape, embedding_ND.dtype) == ((SPLIT, CHANNELS), np.float32)
+        np.testing.assert_allclose(np.linalg.norm(embedding_ND, axis=1), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize("image", range(SPLIT))
+def test_each_is_what_its_formula_says(image: int) -> None:
+    found = {name: embedding_ND[image] for name, embedding_ND in embeddings().items()}
+    gap, regions = regions_of(GAP_SPLIT, image)[0], regions_of(RMAC_SPLIT, image)
+    centre = GAP_TRAIN.value_SC.double().numpy().mean(0)
+    np.testing.assert_allclose(found["baseline_gap"], unit(gap), atol=1e-6)
+    np.testing.assert_allclose(found["baseline_gap_centred"], unit(gap - centre), atol=1e-5)
+    np.testing.assert_allclose(found["baseline_rmac"], unit(regions.sum(0)), atol=1e-6)
+
+
+def test_the_whitened_one_is_what_its_formula_says() -> None:
+    train = RMAC_TRAIN.value_SC.double().numpy()
+    scale, axes = np.linalg.eigh(np.cov(train.T, bias=True))
+
+    def by_hand(image: int) -> np.ndarray:
+        whitened = (regions_of(RMAC_SPLIT, image) - train.mean(0)) @ (axes / np.sqrt(scale))
+        return unit(np.sum([unit(region) for region in whitened], axis=0))
+
+    expected_ND = np.stack([by_hand(image) for image in range(SPLIT)])
+    found_ND = embeddings()["baseline_rmac_pca"]
+    # The axes' order and signs are free: similarities are compared.
+    np.testing.assert_allclose(found_ND @ found_ND.T, expected_ND @ expected_ND.T, atol=1e-4)
+
+
+def test_past_the_sample_the_whitening_is_drawn_by_the_seed(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = embeddings()
+    assert (embeddings(seed=1)["baseline_rmac"] == whole["baseline_rmac"]).all()
+    np.testing.assert_allclose(embeddings(seed=1)["baseline_rmac_pca"], whole["baseline_rmac_pca"], atol=1e-4)
+    monkeypatch.setattr(baselines, "WHITENING_REGIONS", 50)
+    sampled = embeddings()
+    assert (sampled["baseline_rmac_pca"] == embeddings()["baseline_rmac_pca"]).all()
+    assert not np.allclose(sampled["baseline_rmac_pca"], embeddings(seed=1)["baseline_rmac_pca"], atol=1e-3)
+    assert (sampled["baseline_gap_centred"] == whole["baseline_gap_centred"]).all()

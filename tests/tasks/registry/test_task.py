@@ -1,0 +1,197 @@
+import ast
+import json
+import shutil
+import subprocess
+import sys
+import sysconfig
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from storage.artifacts import Artifact, folder_of, write_artifact
+from storage.errors import StorageError
+from storage.models import ModelRef
+from storage.registry import Registered
+from storage.tracking import tracking_client, training_run
+from storage.workspace import Workspace
+from tasks.captions.vocabulary import build_vocabulary
+from tasks.images.decode import decode
+from tasks.images.preprocess import Preprocessing, to_pixels
+from tasks.model.backbones import create_backbone
+from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
+from tasks.model.folder import load, save
+from tasks.model.scene_model import SceneModel
+from tasks.registry.task import (
+    REQUIREMENTS,
+    SERVED_BY,
+    attach_report,
+    candidate_model,
+    find_registered,
+    register_model,
+    run_of,
+)
+from tasks.source import _spec_file, closure
+from tests.tasks.images.making import encode, noise
+from tests.tasks.model.making import tiny_projection
+
+DIMENSION = 4
+VOCABULARY = build_vocabulary([["a dog on a beach"], ["a cat"]], "english")
+
+
+def train(workspace: Workspace, method: str, seed: int) -> Artifact:
+    """What a training stage writes: a model, and the MLflow run that it was trained in."""
+    torch.manual_seed(seed)
+    config = ModelConfig(
+        method=method,
+        backbone=BackboneConfig(size=64),
+        preprocessing=Preprocessing(size=64),
+        pooling=PoolingConfig(kind="gap"),
+        channels=1280,
+        dimension=DIMENSION,
+    )
+    model = SceneModel(config, create_backbone(config.backbone, pretrained=False), tiny_projection(1280, DIMENSION))
+    with training_run(workspace, method, workspace.root / f"run {method} {seed}") as log:
+        pass
+
+    def fill(folder: Path) -> None:
+        (folder / "model").mkdir()
+        save(model, VOCABULARY, folder / "model")
+        (folder / "training.json").write_text(json.dumps({"run_id": log.run_id}))
+
+    return write_artifact(workspace, "training", f"{method}{seed}", fill)
+
+
+def register(workspace: Workspace, best: str, trained: dict[str, Artifact]) -> Registered:
+    models = {method: candidate_model(workspace, artifact) for method, artifact in trained.items()}
+    run_id = run_of(workspace, trained[best])
+    return register_model.fn(workspace, run_id, best, models, f"config of {best}", {"ndcg_auc": 41.0})
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+    return Workspace(tmp_path_factory.mktemp("workspace"))
+
+
+@pytest.fixture(scope="module")
+def trained(workspace: Workspace) -> dict[str, Artifact]:
+    return {method: train(workspace, method, seed) for seed, method in enumerate(("v_v", "regression"))}
+
+
+@pytest.fixture(scope="module")
+def champion(workspace: Workspace, trained: dict[str, Artifact]) -> Registered:
+    return register(workspace, "regression", trained)
+
+
+def versions(workspace: Workspace) -> int:
+    return len(tracking_client(workspace).search_model_versions())
+
+
+def test_the_best_is_registered_and_all_candidates_are_kept(
+    workspace: Workspace, trained: dict[str, Artifact], champion: Registered
+) -> None:
+    assert (champion.version, champion.aliases, champion.config) == (1, ("champion",), "config of regression")
+    assert champion.run_id == run_of(workspace, trained["regression"])
+    assert champion.model == champion.candidates["regression"]
+    assert champion.candidates.keys() == trained.keys()
+    for method, model in champion.candidates.items():
+        assert model.path == f"models/{model.digest}"
+        assert load(workspace.root / model.path).config.method == method
+
+
+def test_a_model_that_is_registered_is_not_registered_again(
+    workspace: Workspace, trained: dict[str, Artifact], champion: Registered
+) -> None:
+    before = versions(workspace)
+    elsewhere = Workspace(workspace.root)
+    assert register(elsewhere, "regression", trained) == champion
+    copies = {
+        method: artifact.model_copy(update={"key": f"{artifact.key}-copy"}) for method, artifact in trained.items()
+    }
+    for method, copy in copies.items():
+        shutil.copytree(folder_of(workspace, trained[method]), folder_of(workspace, copy))
+    assert register(workspace, "regression", copies) == champion
+    assert versions(workspace) == before
+
+
+def test_another_best_one_waits_as_challenger(
+    workspace: Workspace, trained: dict[str, Artifact], champion: Registered
+) -> None:
+    challenger = register(workspace, "v_v", trained)
+    assert challenger.version > champion.version
+    assert challenger.aliases == ("challenger",)
+    assert find_registered.fn(workspace, "champion") == champion
+    assert find_registered.fn(workspace, "challenger") == challenger
+    assert register(workspace, "regression", trained) == champion
+
+
+@pytest.mark.usefixtures("champion")
+def test_a_name_that_is_not_there_is_an_error(workspace: Workspace) -> None:
+    with pytest.raises(StorageError, match="There is no model 'winner'"):
+        find_registered.fn(workspace, "winner")
+
+
+def test_a_report_is_attached_to_its_run(workspace: Workspace, champion: Registered) -> None:
+    report = write_artifact(
+        workspace, "report", "k", lambda folder: Path(folder, "report.html").write_text("<p>figures</p>") and None
+    )
+    attach_report.fn(workspace, champion.run_id, report)
+    logged = tracking_client(workspace).list_artifacts(champion.run_id, "report")
+    assert {Path(file.path).name for file in logged} == {"report.html", "artifact.json"}
+
+
+def test_the_code_that_travels_needs_no_more_than_is_required() -> None:
+    modules = closure({SERVED_BY})
+    assert {".".join(module.split(".")[:2]) for module in modules} <= {
+        *("tasks", "tasks.registry", "tasks.errors", "tasks.images", "tasks.captions", "tasks.model"),
+    }
+    needed = set()
+    for module in modules:
+        file = _spec_file(module)
+        assert file is not None
+        for node in ast.parse(file.read_text()).body:  # what functions import themselves, only some models need
+            if isinstance(node, ast.Import):
+                needed |= {alias.name.split(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                needed.add(str(node.module).split(".")[0])
+    provided = {
+        package
+        for package, homes in packages_distributions().items()
+        if {home.lower() for home in homes} & {*REQUIREMENTS}
+    }
+    assert needed - sys.stdlib_module_names - {"tasks"} <= provided
+
+
+def test_plain_mlflow_serves_it_where_scenekin_is_not_installed(
+    workspace: Workspace, champion: Registered, tmp_path: Path
+) -> None:
+    pictures = [encode(noise(90, 60, seed=seed)) for seed in range(2)]
+    for number, data in enumerate(pictures):
+        (tmp_path / f"{number}.png").write_bytes(data)
+    script = f"""
+import importlib.util, sys
+sys.path[:0] = {[sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]!r}
+assert importlib.util.find_spec("tasks") is None
+from pathlib import Path
+import mlflow, pandas
+mlflow.set_tracking_uri({workspace.mlflow_uri!r})
+images = [Path({str(tmp_path)!r}, f"{{number}}.png").read_bytes() for number in range(2)]
+found = mlflow.pyfunc.load_model("models:/scenekin@champion").predict(pandas.DataFrame({{"image": images}}))
+found.tofile(Path({str(tmp_path)!r}, "found"))
+"""
+    subprocess.run(
+        [sys.executable, "-S", "-I", "-c", script], check=True, cwd=tmp_path, capture_output=True, timeout=120
+    )
+    found_BD = np.fromfile(tmp_path / "found", np.float32).reshape(2, DIMENSION)
+    model = load(workspace.root / champion.model.path)
+    with torch.inference_mode():
+        expected_BD = torch.cat([model(to_pixels(decode(data), model.config.preprocessing)[None]) for data in pictures])
+    np.testing.assert_allclose(found_BD, expected_BD.numpy(), atol=1e-6)
+
+
+def test_a_candidate_is_referred_to_where_it_was_trained(workspace: Workspace, trained: dict[str, Artifact]) -> None:
+    model = candidate_model(workspace, trained["v_v"])
+    assert isinstance(model, ModelRef)
+    assert model.path == f"artifacts/training/{trained['v_v'].key}/model"
