@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tasks.caching import Runtime
 from tasks.captions.config import CaptionsConfig
@@ -12,6 +12,7 @@ from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.surrogate.config import SurrogateConfig
 from tasks.training.config import RidgeConfig, TripletConfig
 
+BASELINE_POOLINGS = (PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_max"))
 Candidate = Literal["v_v", "regression"]
 
 
@@ -20,7 +21,7 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    seed: int = 0
+    seed: int = Field(default=0, ge=0)
     collection: CollectionConfig = CollectionConfig()
     captions: CaptionsConfig = CaptionsConfig()
     surrogate: SurrogateConfig = SurrogateConfig()
@@ -30,12 +31,21 @@ class Config(BaseModel):
     ridge: RidgeConfig = RidgeConfig()
     runtime: Runtime = Runtime()
 
+    @field_validator("candidates")
+    @classmethod
+    def _each_once(cls, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
+        if len(set(candidates)) < len(candidates):
+            raise ValueError("a candidate is named twice")
+        return candidates
+
     def features(self) -> FeaturesConfig:
         """The descriptors that the baselines and the candidates need, computed in one pass."""
-        wanted = [PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_max")]
-        if "v_v" in self.candidates and self.triplets.pooling not in wanted:
-            wanted.append(self.triplets.pooling)
-        return FeaturesConfig(backbone=self.backbone, poolings=tuple(wanted))
+        wanted = [*BASELINE_POOLINGS, *(self.pooling(method) for method in self.candidates)]
+        return FeaturesConfig(backbone=self.backbone, poolings=tuple(dict.fromkeys(wanted)))
+
+    def pooling(self, method: str) -> PoolingConfig:
+        """What a candidate pools its descriptors by."""
+        return self.triplets.pooling if method == "v_v" else PoolingConfig(kind="gap")
 
     def finetuned(self) -> frozenset[str]:
         """The candidates whose backbone is trained too, so that features at hand do not serve them."""

@@ -8,6 +8,7 @@ from flows.config import Config
 from flows.opening import opened
 from flows.results import EvaluateResult, ModelVersion
 from flows.steps import prepare, read, report_on
+from tasks.caching import Runtime
 from tasks.evaluation.task import keep_report
 from tasks.registry.task import attach_report, find_registered
 
@@ -20,9 +21,10 @@ def evaluate_flow(
     workspace: str | None = None,
     images: str | None = None,
     format: str | None = None,
+    runtime: Runtime | None = None,
 ) -> EvaluateResult:
     """Evaluate with the settings that the model was trained with; without a collection, on the demo's."""
-    with opened("evaluate-flow", workspace, collection, images, Config()) as run:
+    with opened("evaluate-flow", workspace, collection, images, runtime or Runtime()) as run:
         registered = find_registered(run.workspace, model)
         config = Config.model_validate_json(registered.config)
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
@@ -31,7 +33,7 @@ def evaluate_flow(
         evaluation, report = report_on(
             run, prepared, registered.candidates, f"Evaluation on {split}", name, (registered.reason,), config
         )
-        attach_report(run.workspace, registered.run_id, report)
+        attach_report(run.workspace, registered.run_id, report, split)
         return EvaluateResult(
             model=version,
             split=split,

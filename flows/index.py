@@ -11,7 +11,7 @@ from flows.steps import read
 from storage.artifacts import narrow
 from tasks.embedding.task import embed_images
 from tasks.registry.task import find_registered
-from tasks.search.task import publish_index
+from tasks.search.task import check_index, publish_index
 
 
 @flow(name="index-flow")
@@ -28,12 +28,13 @@ def index_flow(
     """Embed what is new and publish a version; without a collection, the demo's."""
     config = config or Config()
     started = time.monotonic()
-    with opened("index-flow", workspace, collection, images, config) as run:
+    with opened("index-flow", workspace, collection, images, config.runtime) as run:
+        check_index(run.workspace, name, run.source)
         registered = find_registered(run.workspace, model)
         read_images = read(run, format, config)
         listed = narrow(run.workspace, read_images, "images.parquet")
         embedding = run(embed_images, listed, "images.parquet", registered.model)
-        manifest = publish_index(run.workspace, name, read_images, embedding, registered, run.runtime, allow_shrink)
+        manifest = publish_index(run.workspace, name, read_images, embedding, registered, run.source, allow_shrink)
         counts = manifest.changes.model_dump()
         return IndexResult(
             index={"name": name, "version": manifest.version, "images": manifest.images, **counts},

@@ -5,24 +5,24 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from flows.config import Config
 from storage.artifacts import clear_leftovers
+from storage.files import Source
 from storage.workspace import locked, open_workspace
-from tasks.caching import Runner
+from tasks.caching import Runner, Runtime
 from tasks.collection.task import demo_collection
 
 
 @contextmanager
 def opened(
-    holder: str, workspace: str | None, collection: str | None, images: str | None, config: Config
+    holder: str, workspace: str | None, collection: str | None, images: str | None, runtime: Runtime
 ) -> Iterator[Runner]:
     """A runner on the collection, or on the demo's where none is named. Raises StorageError."""
     space = open_workspace(workspace)
     with locked(space, holder):
         clear_leftovers(space)
-        source = _absolute(collection) if collection is not None else str(demo_collection(space))
-        where = {"source": source, "images": images if images is None else _absolute(images)}
-        yield Runner(space, config.runtime.model_copy(update=where))
+        url = _absolute(collection) if collection is not None else str(demo_collection(space))
+        source = Source(url, None if images is None else _absolute(images))
+        yield Runner(space, source, runtime)
 
 
 def _absolute(url: str) -> str:

@@ -15,7 +15,7 @@ class ModelVersion(BaseModel):
     aliases: tuple[str, ...] = ()
 
 
-class Candidate(BaseModel):
+class CandidateFigures(BaseModel):
     """A trained method and its validation figures."""
 
     method: str
@@ -27,7 +27,7 @@ class TrainResult(BaseModel):
 
     run_id: str
     model: ModelVersion
-    candidates: list[Candidate]
+    candidates: list[CandidateFigures]
     metrics: dict[str, dict[str, float | None]]
     promoted: bool
     reason: str

@@ -3,15 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flows.config import Config
+from flows.config import BASELINE_POOLINGS, Config
 from storage.artifacts import Artifact, narrow
 from storage.models import ModelRef
+from storage.workspace import Workspace
 from tasks.caching import Runner
 from tasks.captions.task import build_vocabulary
 from tasks.collection.task import digest_collection, read_collection, require_captions
 from tasks.embedding.task import embed_features, embed_images
 from tasks.evaluation.task import Evaluation, EvaluationData, evaluate, read_evaluation, write_report
 from tasks.features.task import extract_features, weights_digest
+from tasks.model.config import PoolingConfig, features_file
 
 
 @dataclass(frozen=True)
@@ -22,11 +24,16 @@ class Prepared:
     vocabulary: Artifact
     split: str
     features: Mapping[str, Artifact]
+    workspace: Workspace
+
+    def pooled(self, split: str, *poolings: PoolingConfig) -> Artifact:
+        """The features of a split, narrowed to these poolings."""
+        return narrow(self.workspace, self.features[split], *map(features_file, poolings))
 
 
 def read(run: Runner, format: str | None, config: Config) -> Artifact:
     """The collection, keyed by what its files hold."""
-    return run(read_collection, digest_collection(run.workspace, run.runtime), format, config.collection)
+    return run(read_collection, digest_collection(run.workspace, run.source), format, config.collection)
 
 
 def prepare(run: Runner, collection: Artifact, split: str, config: Config) -> Prepared:
@@ -45,7 +52,7 @@ def prepare(run: Runner, collection: Artifact, split: str, config: Config) -> Pr
         )
         for part in ("train", split)
     }
-    return Prepared(collection, vocabulary, split, features)
+    return Prepared(collection, vocabulary, split, features, run.workspace)
 
 
 def report_on(
@@ -63,19 +70,19 @@ def report_on(
     embeddings = {
         method: run(embed_images, images, f"captioned/{split}.parquet", model)
         if method in config.finetuned()
-        else run(embed_features, images, split, prepared.features[split], model)
+        else run(embed_features, images, split, prepared.pooled(split, config.pooling(method)), model)
         for method, model in models.items()
     }
     data = EvaluationData(
         split=split,
         vocabulary=narrow(space, prepared.vocabulary, "vocabulary.parquet"),
         train_images=narrow(space, prepared.collection, "captioned/train.parquet"),
-        train_features=prepared.features["train"],
+        train_features=prepared.pooled("train", *BASELINE_POOLINGS),
         images=images,
-        features=prepared.features[split],
+        features=prepared.pooled(split, *BASELINE_POOLINGS),
         captions=narrow(space, prepared.collection, f"captions/{split}.parquet"),
     )
     evaluation = run(evaluate, data, embeddings, config.backbone, config.seed)
     summary = narrow(space, prepared.collection, "summary.json")
-    report = run(write_report, evaluation, summary, title, name, notes, config.answers())
+    report = run(write_report, evaluation, summary, title, run.source.name, name, notes, config.answers())
     return read_evaluation(space, evaluation), report

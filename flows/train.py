@@ -4,11 +4,12 @@ from prefect import flow
 
 from flows.config import Config
 from flows.opening import opened
-from flows.results import Candidate, ModelVersion, TrainResult
+from flows.results import CandidateFigures, ModelVersion, TrainResult
 from flows.steps import Prepared, prepare, read, report_on
 from storage.artifacts import Artifact, narrow
 from tasks.caching import Runner
 from tasks.evaluation.task import keep_report
+from tasks.model.config import PoolingConfig
 from tasks.registry.task import attach_report, candidate_model, register_model, run_of
 from tasks.surrogate.task import find_neighbours
 from tasks.training.task import TrainingData, train_ridge_head, train_triplet_head
@@ -24,20 +25,20 @@ def train_flow(
 ) -> TrainResult:
     """Train the candidates, compare them on validation, register the best; without a collection, the demo's."""
     config = config or Config()
-    with opened("train-flow", workspace, collection, images, config) as run:
+    with opened("train-flow", workspace, collection, images, config.runtime) as run:
         prepared = prepare(run, read(run, format, config), "validation", config)
         trained = train_candidates(run, prepared, config)
         models = {method: candidate_model(run.workspace, artifact) for method, artifact in trained.items()}
         evaluation, report = report_on(run, prepared, models, "Candidates on validation", ", ".join(models), (), config)
         best = max(models, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
-        run_id = run_of(run.workspace, trained[best])
         metrics = evaluation.figures(best)
+        run_id = run_of(run.workspace, trained[best])
         registered = register_model(run.workspace, run_id, best, models, config.model_dump_json(), metrics)
-        attach_report(run.workspace, run_id, report)
+        attach_report(run.workspace, registered.run_id, report, "validation")
         return TrainResult(
             run_id=registered.run_id,
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
-            candidates=[Candidate(method=method, metrics=evaluation.figures(method)) for method in models],
+            candidates=[CandidateFigures(method=method, metrics=evaluation.figures(method)) for method in models],
             metrics={"validation": metrics},
             promoted="champion" in registered.aliases,
             reason=registered.reason,
@@ -48,19 +49,25 @@ def train_flow(
 
 def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[str, Artifact]:
     """Each configured candidate's training stage, by method."""
-    space = run.workspace
-    data = TrainingData(
-        vocabulary=prepared.vocabulary,
-        train_images=narrow(space, prepared.collection, "captioned/train.parquet"),
-        train_features=prepared.features["train"],
-        validation_images=narrow(space, prepared.collection, "captioned/validation.parquet"),
-        validation_features=prepared.features["validation"],
-        validation_captions=narrow(space, prepared.collection, "captions/validation.parquet"),
-    )
     trained: dict[str, Artifact] = {}
     if "v_v" in config.candidates:
-        neighbours = run(find_neighbours, narrow(space, prepared.vocabulary, "tfidf.parquet"), config.surrogate)
+        data = training_data(run, prepared, config.pooling("v_v"))
+        neighbours = run(find_neighbours, narrow(run.workspace, prepared.vocabulary, "tfidf.parquet"), config.surrogate)
         trained["v_v"] = run(train_triplet_head, data, neighbours, config.backbone, config.triplets, config.seed)
     if "regression" in config.candidates:
+        data = training_data(run, prepared, config.pooling("regression"))
         trained["regression"] = run(train_ridge_head, data, config.backbone, config.ridge, config.seed)
     return trained
+
+
+def training_data(run: Runner, prepared: Prepared, pooling: PoolingConfig) -> TrainingData:
+    """What a candidate with this pooling reads."""
+    space, collection = run.workspace, prepared.collection
+    return TrainingData(
+        vocabulary=prepared.vocabulary,
+        train_images=narrow(space, collection, "captioned/train.parquet"),
+        train_features=prepared.pooled("train", pooling),
+        validation_images=narrow(space, collection, "captioned/validation.parquet"),
+        validation_features=prepared.pooled("validation", pooling),
+        validation_captions=narrow(space, collection, "captions/validation.parquet"),
+    )

@@ -2,7 +2,7 @@
 
 import json
 import os
-import signal
+import shlex
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Optional, ParamSpec, TypeVar
 
 import typer
 
+from scenekin.interrupt import end_soon_on_interrupt
 from storage.errors import StorageError
 from tasks.errors import InputError
 
@@ -55,8 +56,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 
 
 def main() -> None:
-    """The entry point: termination ends what is under way as an interruption does."""
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    """The entry point."""
+    end_soon_on_interrupt()
     app()
 
 
@@ -95,14 +96,14 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Say what a collection holds and what is wrong with it; writes nothing."""
-    from storage.files import collection_trees
+    from storage.files import Source
     from tasks.collection.check import describe, summary
     from tasks.collection.config import CollectionConfig
     from tasks.collection.gather import gather
     from tasks.collection.records import Files
     from tasks.progress import progress
 
-    files, pictures = (Files(tree.paths, tree.open) for tree in collection_trees(collection, images))
+    files, pictures = (Files(tree.paths, tree.open) for tree in Source(collection, images).trees())
     found = gather(files, pictures, format, CollectionConfig(), workers=os.cpu_count() or 1, progress=progress)
     _say(summary(found), json, describe(found))
 
@@ -154,6 +155,8 @@ def evaluate(
     collection: Collection,
     split: Annotated[str, typer.Option("--split", help="train, validation or test.")] = "test",
     model: Model = "champion",
+    config: ConfigFile = None,
+    set: Assignments = None,
     format: Format = None,
     images: Images = None,
     workspace: Workspace = None,
@@ -162,10 +165,10 @@ def evaluate(
     """Measure a model, the candidates beside it and the untrained baselines on a split."""
     if split not in ("train", "validation", "test"):
         raise typer.BadParameter("choose train, validation or test", param_hint="--split")
-    _quiet()
+    runtime = _settings(config, set).runtime  # all other settings are those that the model was trained with
     from flows.evaluate import evaluate_flow
 
-    result = _run(evaluate_flow, collection, split, model, _path(workspace), images, format)
+    result = _run(evaluate_flow, collection, split, model, _path(workspace), images, format, runtime)
     _say(result.model_dump(mode="json"), json, _evaluate_text(result))
 
 
@@ -220,13 +223,21 @@ def demo(workspace: Workspace = None) -> None:
     evaluated = _run(evaluate_flow, collection, "test", "champion", str(space.root))
     print(_evaluate_text(evaluated))
     query = sorted(Path(collection, "test").glob("*.jpg"))[0]
-    home = f" --workspace {workspace}" if workspace is not None else ""
-    print(f"\nNext, search for scenes like a picture:\n  scenekin search {_short(query)} --name demo{home}")
+    usual = space.root == Path(".scenekin").absolute()
+    command = [
+        "scenekin",
+        "search",
+        _short(query),
+        "--name",
+        "demo",
+        *([] if usual else ["--workspace", _short(space.root)]),
+    ]
+    print(f"\nNext, search for scenes like a picture:\n  {shlex.join(command)}")
 
 
 @app.command()
 @sentence_on_error
-def config() -> None:
+def config(workspace: Workspace = None) -> None:  # noqa: ARG001  taken by every command
     """Print every setting with its default, as YAML for --config."""
     import yaml
 
@@ -241,6 +252,7 @@ def _quiet() -> None:
         "PREFECT_LOGGING_LEVEL": "CRITICAL",  # a failure is said once, in a sentence
         "PREFECT_SERVER_EPHEMERAL_STARTUP_TIMEOUT_SECONDS": "120",
         "PREFECT_SERVER_ANALYTICS_ENABLED": "false",
+        "PREFECT_CLIENT_MAX_RETRIES": "2",  # a server that is gone does not come back
         "MLFLOW_LOGGING_LEVEL": "ERROR",
         "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
         "MLFLOW_DISABLE_TELEMETRY": "true",

@@ -83,6 +83,8 @@ class Searcher:
         """The `top` nearest images of a query, a file or its bytes or the id of an indexed one, best first."""
         if (image is None) == (image_id is None):
             raise InputError("Give an image, or the id of one in the index.")
+        if top < 1:
+            raise InputError(f"At least 1 result has to be asked for, not {top}.")
         query_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))
         row_BT, score_BT = rank(query_D[None], self._embedding_ND, top)
         return [

@@ -93,6 +93,8 @@ def clear_leftovers(workspace: Workspace) -> None:
         *workspace.artifacts.glob("*/.*.tmp"),
         *workspace.root.glob("*/.*.tmp"),
         *workspace.index.glob("*/.*.tmp"),
+        *workspace.index.glob("*/*/*.tmp"),
+        *workspace.root.glob(".demo-*"),
     ]:
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
 

@@ -13,6 +13,9 @@ from fsspec.implementations.local import LocalFileSystem
 from storage.errors import StorageError
 from storage.known_files import KnownFiles
 
+CAPTION_FILES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".token", ".parquet")
+WORKSPACE_MARK = ".scenekin-workspace"
+
 
 @dataclass(frozen=True)
 class Tree:
@@ -40,18 +43,41 @@ def list_tree(url: str) -> Tree:
         found = filesystem.find(root)
     except (OSError, ValueError, ImportError) as error:  # no permission, unknown protocol, its package not there
         raise StorageError(f"{url} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
-    relative = (path[len(root) + 1 :] for path in found)
-    return Tree(root, tuple(sorted(path for path in relative if not _hidden(path))), filesystem)
+    relative = [path[len(root) + 1 :] for path in found]
+    workspaces = tuple(path.removesuffix(WORKSPACE_MARK) for path in relative if path.endswith(f"/{WORKSPACE_MARK}"))
+    paths = sorted(path for path in relative if not _hidden(path) and not path.startswith(workspaces))
+    return Tree(root, tuple(paths), filesystem)
 
 
-def collection_trees(source: str, images: str | None) -> tuple[Tree, Tree]:
-    """The files of a collection, and those that its image paths refer to: below `images`, else beside the source."""
-    files = list_tree(source)
-    if images is not None:
-        return files, list_tree(images)
-    single_file = f"{files.root}/{files.paths[0]}" if len(files.paths) == 1 else None
-    beside = files.filesystem.unstrip_protocol(files.root)
-    return files, list_tree(beside) if single_file and single_file == _path_of(source) else files
+@dataclass(frozen=True)
+class Source:
+    """Where a collection is: a folder, file or URL, and the folder of its images if that is elsewhere."""
+
+    url: str
+    images: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What people call it: the last part of its path."""
+        return self.url.rstrip("/").rpartition("/")[2]
+
+    def trees(self) -> tuple[Tree, Tree]:
+        """The collection's files, and those that its image paths refer to. Raises StorageError."""
+        files = list_tree(self.url)
+        if self.images is not None:
+            images = list_tree(self.images)
+            if _is_file(images, self.images):
+                raise StorageError(f"{self.images} is a file; --images takes the folder of the images.")
+            return files, images
+        if not _is_file(files, self.url):
+            return files, files
+        if not files.paths[0].lower().endswith(CAPTION_FILES):
+            raise StorageError(f"{self.url} is a single file that holds no captions; give the folder of a collection.")
+        return files, list_tree(files.filesystem.unstrip_protocol(files.root))
+
+
+def _is_file(tree: Tree, url: str) -> bool:
+    return len(tree.paths) == 1 and f"{tree.root}/{tree.paths[0]}" == _path_of(url)
 
 
 def _path_of(url: str) -> str:

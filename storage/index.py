@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from storage.artifacts import file_digest, fresh_folder
 from storage.errors import StorageError
 from storage.models import ModelRef
-from storage.tables import matrix, read_table, table_writer, vectors
+from storage.tables import matrix, read_table, vectors, write_table
 from storage.workspace import Workspace
 
 CURRENT, MANIFEST, RAW = "CURRENT", "manifest.json", "vectors.f16"
@@ -53,7 +53,7 @@ class Refused(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What a version holds. `parts` and `raw` give the SHA-256 of each file; `collection` is the images' root."""
+    """What a version holds. `parts` and `raw` give the SHA-256 of each file; Paths are below `images_root`."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -61,6 +61,7 @@ class Manifest(BaseModel):
     version: int
     created_at: str
     collection: str
+    images_root: str
     model: IndexModel
     images: int
     dimension: int
@@ -124,6 +125,7 @@ def publish(
     embeddings: Path,
     *,
     collection: str,
+    images_root: str,
     model: IndexModel,
     preprocessing: str,
     refused: Sequence[Refused],
@@ -135,6 +137,7 @@ def publish(
     belongs to another collection, or where more than a fifth of it would vanish and `allow_shrink` is not set.
     """
     folder = _home(workspace, name)
+    check_owner(workspace, name, collection)
     before = _whole(workspace, name)
     changes = _compare(workspace, before, images)
     if before is not None:
@@ -150,6 +153,7 @@ def publish(
             version=version,
             created_at=datetime.now(UTC).isoformat(timespec="seconds"),
             collection=collection,
+            images_root=images_root,
             model=model,
             images=images.num_rows,
             dimension=dimension,
@@ -171,11 +175,15 @@ def _whole(workspace: Workspace, name: str) -> Manifest | None:
         return None
 
 
+def check_owner(workspace: Workspace, name: str, collection: str) -> None:
+    """Raises StorageError where no index can have that name, or where it is another collection's."""
+    _home(workspace, name)
+    before = _whole(workspace, name)
+    if before is not None and before.collection != collection:
+        raise StorageError(f"The index {name!r} belongs to {before.collection}; give this collection another --name.")
+
+
 def _guard(before: Manifest, collection: str, changes: Changes, allow_shrink: bool) -> None:
-    if before.collection != collection:
-        raise StorageError(
-            f"The index {before.name!r} belongs to {before.collection}; give this collection another --name."
-        )
     if changes.removed > SHRINK_LIMIT * before.images and not allow_shrink:
         raise StorageError(
             f"{changes.removed} of {before.images} images in the index {before.name!r} are gone from {collection}; "
@@ -224,8 +232,7 @@ def _write_parts(
         for number, part in enumerate(_slices(images, PART_ROWS)):
             name = f"part-{number:05}.parquet"
             values_BD = embedding_ND[[row_of[sha256] for sha256 in part["sha256"].to_pylist()]]
-            with table_writer(folder / name, schema) as writer:
-                writer.write_table(part.append_column(field, vectors(values_BD)).cast(schema))
+            write_table(folder / name, part.append_column(field, vectors(values_BD)).cast(schema))
             values_BD.tofile(raw)
             parts[name] = file_digest(folder / name)
     return parts, dimension

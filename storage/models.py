@@ -9,6 +9,8 @@ from pydantic import BaseModel, ConfigDict
 from storage.artifacts import file_digest, fresh_folder
 from storage.workspace import Workspace
 
+MODEL_FILES = ("config.json", "model.safetensors", "vocabulary.parquet")
+
 
 class ModelRef(BaseModel):
     """A model folder: its path relative to the workspace, and the digest of what decides its embeddings."""
@@ -21,7 +23,7 @@ class ModelRef(BaseModel):
 
 def refer_to_model(workspace: Workspace, folder: Path) -> ModelRef:
     """The reference of a folder in the workspace."""
-    parts = [file_digest(folder / name) for name in ("config.json", "model.safetensors")]
+    parts = [file_digest(folder / name) for name in MODEL_FILES]
     digest = hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
     return ModelRef(path=folder.relative_to(workspace.root).as_posix(), digest=digest)
 
@@ -29,7 +31,7 @@ def refer_to_model(workspace: Workspace, folder: Path) -> ModelRef:
 def keep_model(workspace: Workspace, model: ModelRef) -> ModelRef:
     """Copy the folder to the workspace's models, named by its digest, so that artifacts may be deleted."""
     kept = workspace.models / model.digest
-    if not kept.exists():
+    if not kept.exists() or refer_to_model(workspace, kept).digest != model.digest:
         with fresh_folder(kept) as folder:
             shutil.copytree(workspace.root / model.path, folder, dirs_exist_ok=True)
     return model.model_copy(update={"path": kept.relative_to(workspace.root).as_posix()})

@@ -48,12 +48,36 @@ class Registered:
     config: str
 
 
-def find_version(workspace: Workspace, model: ModelRef) -> Registered | None:
-    """The version that this model is registered as."""
+def renew_version(
+    workspace: Workspace, model: ModelRef, *, candidates: Mapping[str, ModelRef], config: str
+) -> Registered | None:
+    """The version that this model is registered as, brought up to date with what was trained beside it and how."""
     client = tracking_client(workspace)
     found = client.search_model_versions(f"name = '{MODEL}'")
     matching = [version for version in found if version.tags.get(DIGEST) == model.digest]
-    return _registered(workspace, client, matching[0]) if matching else None
+    if not matching:
+        return None
+    version = matching[0].version
+    for tag, value in _tags(candidates, config).items():
+        client.set_model_version_tag(MODEL, version, tag, value)
+    _give_alias(client, version)
+    return _registered(workspace, client, client.get_model_version(MODEL, version))
+
+
+def _tags(candidates: Mapping[str, ModelRef], config: str) -> dict[str, str]:
+    digests = {method: candidate.digest for method, candidate in candidates.items()}
+    return {CANDIDATES: json.dumps(digests), CONFIG: config}
+
+
+def _give_alias(client: MlflowClient, version: str) -> None:
+    """Champion where there is none, else challenger where the version has no alias yet."""
+    aliases = {alias: str(held) for alias, held in client.get_registered_model(MODEL).aliases.items()}
+    if "champion" not in aliases:
+        client.set_registered_model_alias(MODEL, "champion", version)
+        client.set_model_version_tag(MODEL, version, REASON, "the first version")
+    elif str(version) not in aliases.values():
+        client.set_registered_model_alias(MODEL, "challenger", version)
+        client.set_model_version_tag(MODEL, version, REASON, "waits beside the champion")
 
 
 def register(
@@ -72,14 +96,10 @@ def register(
         client.create_registered_model(MODEL)
     except MlflowException:
         client.get_registered_model(MODEL)  # it is there already; anything else is raised here
-    first = not client.search_model_versions(f"name = '{MODEL}'")
-    alias = "champion" if first else "challenger"
-    reason = "the first version" if first else "waits beside the champion"
-    digests = {method: candidate.digest for method, candidate in candidates.items()}
-    tags = {DIGEST: model.digest, CANDIDATES: json.dumps(digests), REASON: reason, CONFIG: config}
     logged = _log_model(workspace, run_id, model, metrics, served)
+    tags = {DIGEST: model.digest, **_tags(candidates, config)}
     version = client.create_model_version(MODEL, logged.model_uri, run_id, tags=tags, model_id=logged.model_id)
-    client.set_registered_model_alias(MODEL, alias, version.version)
+    _give_alias(client, version.version)
     return _registered(workspace, client, client.get_model_version(MODEL, version.version))
 
 

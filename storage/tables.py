@@ -1,6 +1,6 @@
 """Parquet in and out: whole tables, and streams of row batches."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -8,13 +8,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+GROUP_ROWS = 1024
 WRITING = {"compression": "zstd", "use_dictionary": False}
 
 
 def write_table(path: Path, table: pa.Table) -> None:
     """One table as one file; folders are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(table, path, compression="zstd")
+    pq.write_table(table, path, **WRITING)
 
 
 def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
@@ -23,11 +24,25 @@ def read_table(path: Path, columns: list[str] | None = None) -> pa.Table:
 
 
 @contextmanager
-def table_writer(path: Path, schema: pa.Schema) -> Iterator[pq.ParquetWriter]:
-    """Write row batches one after another, so that the whole is never held. Vectors stay plainly encoded."""
+def table_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Give a function that writes row batches one after another, so that the whole is never held.
+
+    Row groups have one size whatever the batches', so equal rows give equal files. Vectors stay plainly encoded.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    waiting = pa.Table.from_batches([], schema)
     with pq.ParquetWriter(path, schema, **WRITING) as writer:
-        yield writer
+
+        def write(batch: pa.RecordBatch) -> None:
+            nonlocal waiting
+            waiting = pa.concat_tables([waiting, pa.Table.from_batches([batch]).cast(schema)])
+            while waiting.num_rows >= GROUP_ROWS:
+                writer.write_table(waiting.slice(0, GROUP_ROWS).combine_chunks())
+                waiting = waiting.slice(GROUP_ROWS)
+
+        yield write
+        if waiting.num_rows:
+            writer.write_table(waiting.combine_chunks())
 
 
 def vectors(values_ND: np.ndarray) -> pa.FixedSizeListArray:

@@ -15,6 +15,7 @@ from mlflow.entities import Metric, Param, RunStatus
 from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 
+from storage.errors import StorageError
 from storage.workspace import Workspace
 
 EXPERIMENT = "scenekin"
@@ -22,7 +23,10 @@ FLUSH_SECONDS = 5.0
 
 
 def tracking_client(workspace: Workspace) -> MlflowClient:
-    """A client of the workspace's tracking store and registry."""
+    """A client of the workspace's tracking store and registry. Raises StorageError where its file is no database."""
+    database = workspace.root / "mlflow.db"
+    if database.exists() and database.stat().st_size and database.open("rb").read(6) != b"SQLite":
+        raise StorageError(f"{database} is damaged; move it away, and runs and models will be registered anew.")
     return MlflowClient(tracking_uri=workspace.mlflow_uri, registry_uri=workspace.mlflow_uri)
 
 
@@ -97,6 +101,17 @@ def _close_orphans(client: MlflowClient, experiment: str) -> None:
     """End the runs that a killed process left RUNNING; whoever trains holds the workspace's lock, so none is alive."""
     for run in client.search_runs([experiment], "attributes.status = 'RUNNING'"):
         client.set_terminated(run.info.run_id, RunStatus.to_string(RunStatus.KILLED))
+
+
+def known_run(workspace: Workspace, run_id: str, name: str) -> str:
+    """The run's id, or that of a new run where the tracking store does not know it any more."""
+    client = tracking_client(workspace)
+    try:
+        client.get_run(run_id)
+    except MlflowException:
+        run_id = client.create_run(_experiment_id(client, workspace), run_name=name).info.run_id
+        client.set_terminated(run_id)
+    return run_id
 
 
 def log_files(workspace: Workspace, run_id: str, folder: Path, name: str) -> None:

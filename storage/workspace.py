@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from storage.errors import StorageError
+from storage.files import WORKSPACE_MARK
 from storage.settings import Settings
 
 
@@ -73,7 +74,7 @@ def open_workspace(root: Path | str | None = None) -> Workspace:
         folder.mkdir(parents=True, exist_ok=True)
         probe = folder / f".writable-{os.getpid()}"
         probe.touch()
-        probe.unlink()
+        probe.rename(folder / WORKSPACE_MARK)
     except OSError as error:
         raise StorageError(
             f"The workspace {folder} cannot be written ({error.strerror or error}); give another with --workspace."
@@ -92,7 +93,10 @@ def find_workspace(root: Path | str | None = None) -> Workspace:
 
 
 def _folder(root: Path | str | None) -> Path:
-    return Path(root if root is not None else Settings().home).expanduser().absolute()
+    folder = Path(root if root is not None else Settings().home).expanduser().absolute()
+    if set("%#?") & set(str(folder)):
+        raise StorageError(f"The path of the workspace {folder} may not hold %, # or ?: MLflow reads it as a URL.")
+    return folder
 
 
 @contextmanager

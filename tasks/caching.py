@@ -11,8 +11,9 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
-from typing import Concatenate, Generic, ParamSpec
+from typing import Concatenate, Generic, Literal, ParamSpec
 
 import pyarrow as pa
 from prefect import Task
@@ -20,7 +21,7 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel, ConfigDict, Field
 
 from storage.artifacts import Artifact, find_artifact, folder_of, seconds_of, write_artifact
-from storage.files import collection_trees, reader
+from storage.files import Source, reader
 from storage.models import ModelRef
 from storage.workspace import Workspace
 from tasks.source import source_digest
@@ -33,13 +34,11 @@ BY_KEY = CacheKeyFnPolicy(cache_key_fn=lambda _context, parameters: f"{parameter
 
 
 class Runtime(BaseModel):
-    """What may change where and how fast a stage runs, never what it answers: its inputs' digests say what is read."""
+    """What may change where and how fast a stage runs, never what it answers."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    source: str = ""
-    images: str | None = None
-    device: str = "auto"
+    device: Literal["auto", "cuda", "mps", "cpu"] = "auto"
     workers: int = Field(default=2, ge=1)
     batch_size: int = Field(default=32, ge=1)
     block_size: int = Field(default=512, ge=1)
@@ -48,10 +47,11 @@ class Runtime(BaseModel):
 
 @dataclass(frozen=True)
 class StageRun:
-    """What a stage's function works with: the folder to write its result into, the workspace, the runtime."""
+    """What a stage's function works with. The source is in no key: inputs' digests say what is read there."""
 
     folder: Path
     workspace: Workspace
+    source: Source
     runtime: Runtime
     key: str
     stage: str
@@ -64,7 +64,7 @@ class StageRun:
     def reader(self, images: pa.Table) -> Callable[[str], bytes]:
         """Read image files of the collection at hand; `images` has their path and sha256."""
         digests = dict(zip(images["path"].to_pylist(), images["sha256"].to_pylist(), strict=True))
-        return reader(collection_trees(self.runtime.source, self.runtime.images)[1], digests)
+        return reader(self.source.trees()[1], digests)
 
     @property
     def work(self) -> Path:
@@ -81,6 +81,7 @@ class Stage(Generic[P]):
     name: str
     function: Callable[Concatenate[StageRun, P], None]
     libraries: tuple[str, ...]
+    resources: tuple[tuple[str, str], ...]
 
     @property
     def label(self) -> str:
@@ -94,6 +95,7 @@ class Stage(Generic[P]):
             "inputs": [_canonical(value) for value in inputs],
             "source": source_digest(self.function),
             "libraries": {library: version(library) for library in self.libraries},
+            "resources": [files(package).joinpath(name).read_text() for package, name in self.resources],
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 
@@ -113,10 +115,13 @@ def _canonical(value: object) -> object:
 
 
 def stage(
-    name: str, *, libraries: tuple[str, ...] = ()
+    name: str, *, libraries: tuple[str, ...] = (), resources: tuple[tuple[str, str], ...] = ()
 ) -> Callable[[Callable[Concatenate[StageRun, P], None]], Stage[P]]:
-    """Make a function that writes its result into `run.folder` a cached stage."""
-    return lambda function: Stage(name, function, libraries)
+    """Make a function that writes its result into `run.folder` a cached stage.
+
+    Its key covers these libraries' versions, and resources (package, file) that its code reads.
+    """
+    return lambda function: Stage(name, function, libraries, resources)
 
 
 class StageReport(BaseModel):
@@ -134,6 +139,7 @@ class Runner:
     """Runs stages in one workspace and keeps account of them."""
 
     workspace: Workspace
+    source: Source
     runtime: Runtime
     reports: list[StageReport] = field(default_factory=list)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -148,7 +154,7 @@ class Runner:
         )
 
         def fill(folder: Path) -> None:
-            stage_run = StageRun(folder, self.workspace, self.runtime, key, stage.name, self.seconds)
+            stage_run = StageRun(folder, self.workspace, self.source, self.runtime, key, stage.name, self.seconds)
             stage.function(stage_run, *args, **kwargs)
 
         artifact = cached_task(stage.name, key, self.workspace, fill)

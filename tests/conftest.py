@@ -21,6 +21,7 @@ os.environ |= {
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
     "MLFLOW_DISABLE_TELEMETRY": "true",
     "DO_NOT_TRACK": "true",
+    "OMP_NUM_THREADS": "1",  # matrices are small, and threads wait for one another where the machine is busy
 }
 os.environ.pop("SCENEKIN_HOME", None)
 

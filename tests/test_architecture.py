@@ -22,7 +22,7 @@ STAGES = (
 SERVED = "tasks.registry.pyfunc"  # the code that the registry serves: the one pure module that MLflow's API reaches
 FLOWS_MAY = sys.stdlib_module_names | {
     *("prefect", "pydantic", "tasks.caching"),
-    *("storage.settings", "storage.artifacts", "storage.workspace", "storage.models"),
+    *("storage.settings", "storage.artifacts", "storage.files", "storage.workspace", "storage.models"),
 }
 LONGEST = 60  # lines of a function
 

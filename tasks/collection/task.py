@@ -7,11 +7,11 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from storage.artifacts import Artifact, folder_of
-from storage.files import collection_trees, tree_digest
+from storage.files import Source, tree_digest
 from storage.known_files import KnownFiles
 from storage.tables import read_table, write_table
 from storage.workspace import Workspace
-from tasks.caching import Runtime, StageRun, stage
+from tasks.caching import StageRun, stage
 from tasks.collection.check import summary
 from tasks.collection.config import CollectionConfig
 from tasks.collection.demo import write_collection
@@ -43,10 +43,10 @@ def require_captions(workspace: Workspace, collection: Artifact, split: str) -> 
             )
 
 
-def digest_collection(workspace: Workspace, runtime: Runtime) -> str:
+def digest_collection(workspace: Workspace, source: Source) -> str:
     """What the collection's files hold, as the digest that its stage is keyed by."""
     with KnownFiles(workspace.known_files) as known:
-        digests = [tree_digest(tree, known) for tree in collection_trees(runtime.source, runtime.images)]
+        digests = [tree_digest(tree, known) for tree in source.trees()]
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
@@ -58,8 +58,7 @@ def read_collection(
     config: CollectionConfig,
 ) -> None:
     """Writes images.parquet, captioned/ and captions/ by split, what was refused, all problems, and the summary."""
-    trees = collection_trees(run.runtime.source, run.runtime.images)
-    files, images = (Files(tree.paths, tree.open) for tree in trees)
+    files, images = (Files(tree.paths, tree.open) for tree in run.source.trees())
     collection = gather(files, images, format, config, workers=run.runtime.workers, progress=progress)
     write_table(run.folder / "images.parquet", image_table(collection))
     write_table(run.folder / "problems.parquet", problem_table(collection))

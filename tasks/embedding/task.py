@@ -29,9 +29,9 @@ def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) ->
     recipe = embed_images.key(model)
     schema = _schema(network.config.dimension, recipe)
     refused = []
-    with table_writer(run.folder / FILE, schema) as writer, progress("embedding", len(path_of)) as on_step:
+    with table_writer(run.folder / FILE, schema) as write, progress("embedding", len(path_of)) as on_step:
         for known in known_rows(run.workspace, run.stage, FILE, recipe, set(path_of)):
-            writer.write_batch(known)
+            write(known)
             for sha256 in known["sha256"].to_pylist():
                 del path_of[sha256]
             on_step(known.num_rows)
@@ -49,7 +49,7 @@ def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) ->
                 on_step(1)
                 continue
             rows, embedding_BD = batch
-            writer.write_batch(_rows([digests[row] for row in rows], embedding_BD.numpy(), schema))
+            write(_rows([digests[row] for row in rows], embedding_BD.numpy(), schema))
             on_step(len(rows))
     (run.folder / "refused.json").write_text(json.dumps(refused))
 
@@ -60,10 +60,10 @@ def embed_features(run: StageRun, images: Artifact, split: str, features: Artifa
     network = load(run.workspace.root / model.path)
     digests = read_table(run.open(images) / f"captioned/{split}.parquet")["sha256"].to_pylist()
     config = network.config
-    descriptors = load_descriptors(run.open(features) / "features.parquet", digests, config.pooling, config.channels)
+    descriptors = load_descriptors(run.open(features), digests, config.pooling, config.channels)
     schema = _schema(config.dimension, embed_features.key(model))
-    with table_writer(run.folder / FILE, schema) as writer:
-        writer.write_batch(_rows(digests, project(network.head, descriptors).numpy(), schema))
+    with table_writer(run.folder / FILE, schema) as write:
+        write(_rows(digests, project(network.head, descriptors).numpy(), schema))
 
 
 def _schema(dimension: int, recipe: str) -> pa.Schema:

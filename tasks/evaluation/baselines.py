@@ -1,26 +1,25 @@
 """The untrained baselines: embeddings straight from the backbone's features (METHOD.md 6)."""
 
 import numpy as np
-import torch
 import torch.nn.functional as F
 from torch import Tensor
 
 from tasks.features.descriptors import Descriptors, project
 from tasks.model.config import PoolingConfig
 from tasks.model.head import Projection
-from tasks.model.whitening import pca_whitening
+from tasks.model.whitening import pca_whitening, sample_regions
 
 GAP = PoolingConfig(kind="gap")
 RMAC = PoolingConfig(kind="rmac_max", scales=2)
-WHITENING_REGIONS = 30_000  # a seeded sample past that
 
 
 def baseline_embeddings(
     train_gap: Descriptors, train_rmac: Descriptors, gap: Descriptors, rmac: Descriptors, *, seed: int
 ) -> dict[str, np.ndarray]:
     """embedding_ND of a split's images by each baseline's name; centre and PCA are those of the train images."""
-    sample = torch.from_numpy(np.random.default_rng(seed).permutation(len(train_rmac.value_SC))[:WHITENING_REGIONS])
-    whitening = Projection(*pca_whitening(train_rmac.value_SC[sample], train_rmac.value_SC.shape[1], power=1.0))
+    whitening = Projection(
+        *pca_whitening(sample_regions(train_rmac.value_SC, seed), train_rmac.value_SC.shape[1], power=1.0)
+    )
     return {
         "baseline_gap": _unit(gap.single()),
         "baseline_gap_centred": _unit(gap.single() - train_gap.single().mean(0)),

@@ -17,6 +17,7 @@ from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import vocabulary_from
+from tasks.errors import InputError
 from tasks.evaluation.baselines import GAP, RMAC, baseline_embeddings
 from tasks.evaluation.compare import compare, make_examples, shown_methods
 from tasks.evaluation.figures import curve_figure, scatter_figure
@@ -47,7 +48,7 @@ class EvaluationData(BaseModel):
     captions: Artifact
 
 
-@stage("evaluation", libraries=("matplotlib", "numpy", "pillow", "scipy"))
+@stage("evaluation", libraries=("matplotlib", "nltk", "numpy", "pillow", "scipy", "torch"))
 def evaluate(
     run: StageRun,
     data: EvaluationData,
@@ -100,12 +101,13 @@ def evaluate(
     (run.folder / "evaluation.json").write_text(json.dumps(facts))
 
 
-@stage("report", libraries=("jinja2",))
+@stage("report", libraries=("jinja2", *VERSIONS), resources=(("tasks.evaluation", "report.html.j2"),))
 def write_report(
     run: StageRun,
     evaluation: Artifact,
     summary: Artifact,
     title: str,
+    collection: str,
     model: str,
     notes: tuple[str, ...],
     config: BaseModel,
@@ -120,7 +122,7 @@ def write_report(
     report = Report(
         **facts,
         title=title,
-        collection=Path(run.runtime.source).name,
+        collection=collection,
         model=model,
         notes=notes,
         seconds=run.seconds,
@@ -168,7 +170,7 @@ def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, se
 
     def descriptors(images: Artifact, split: str, features: Artifact, pooling: PoolingConfig) -> Descriptors:
         digests = read_table(run.open(images) / f"captioned/{split}.parquet", ["sha256"])["sha256"].to_pylist()
-        return load_descriptors(run.open(features) / "features.parquet", digests, pooling, channels)
+        return load_descriptors(run.open(features), digests, pooling, channels)
 
     train = (data.train_images, "train", data.train_features)
     split = (data.images, data.split, data.features)
@@ -185,6 +187,9 @@ def _embeddings(run: StageRun, embedding: Artifact, images: pa.Table) -> np.ndar
     """embedding_ND, float32, of the images in id order."""
     table = read_table(run.open(embedding) / "embeddings.parquet")
     row_of = {sha256: row for row, sha256 in enumerate(table["sha256"].to_pylist())}
+    absent = [image["path"] for image in images.to_pylist() if image["sha256"] not in row_of]
+    if absent:
+        raise InputError(f"{absent[0]} cannot be used any more; run again.")
     rows = [row_of[sha256] for sha256 in images["sha256"].to_pylist()]
     return matrix(table["embedding"]).astype(np.float32)[rows]
 

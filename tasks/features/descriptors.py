@@ -10,8 +10,10 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from tasks.model.config import PoolingConfig, pooling_name
+from tasks.model.config import PoolingConfig, features_file
 from tasks.model.head import Projection
+
+SCHEMA = pa.schema([("sha256", pa.string()), ("descriptor", pa.large_list(pa.float16()))])
 
 
 @dataclass(frozen=True)
@@ -56,12 +58,11 @@ def descriptor_column(descriptor_BRC: Tensor) -> pa.ListArray:
     return pa.LargeListArray.from_arrays(offsets, pa.array(values))
 
 
-def load_descriptors(file: Path, sha256_N: Sequence[str], pooling: PoolingConfig, channels: int) -> Descriptors:
-    """The descriptors of N images, by the digests of their bytes, out of a table of features."""
-    name = pooling_name(pooling)
-    table = pq.read_table(file, columns=["sha256", name])
+def load_descriptors(folder: Path, sha256_N: Sequence[str], pooling: PoolingConfig, channels: int) -> Descriptors:
+    """The descriptors of N images, by the digests of their bytes, out of a folder of features."""
+    table = pq.read_table(folder / features_file(pooling))
     row_of = {sha256: row for row, sha256 in enumerate(table["sha256"].to_pylist())}
-    return descriptors_from(table[name], [row_of[sha256] for sha256 in sha256_N], channels)
+    return descriptors_from(table["descriptor"], [row_of[sha256] for sha256 in sha256_N], channels)
 
 
 def descriptors_from(column: pa.ChunkedArray, rows: Sequence[int], channels: int) -> Descriptors:

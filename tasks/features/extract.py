@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from tasks.images.loader import Refusal, load_batches
 from tasks.images.preprocess import Preprocessing, normalise
 from tasks.model.config import PoolingConfig
+from tasks.model.folding import fold_batch_norm
 from tasks.model.pooling import describe
 
 
@@ -23,7 +24,7 @@ def extract(
     workers: int,
 ) -> Iterator[tuple[tuple[int, ...], list[Tensor]] | Refusal]:
     """(rows, descriptor_BRC of each pooling) for batches of the paths, or a Refusal by row; every path comes once."""
-    backbone = backbone.to(device).to(memory_format=torch.channels_last)
+    backbone = fold_batch_norm(backbone).to(device)
     for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
         if isinstance(batch, Refusal):
             yield batch

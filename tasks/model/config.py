@@ -43,12 +43,12 @@ class ModelConfig(BaseModel):
     finetuned: bool = False
 
 
-def pooling_name(pooling: PoolingConfig) -> str:
-    """The name of a pooling's descriptors: their column in a table of features."""
+def features_file(pooling: PoolingConfig) -> str:
+    """The name of the table that holds a pooling's descriptors."""
     match pooling.kind:
         case "gap":
-            return "gap"
+            return "gap.parquet"
         case "gem":
-            return f"gem_{pooling.gem_power:g}"
+            return f"gem_{pooling.gem_power:g}.parquet"
         case kind:
-            return f"{kind}_{pooling.scales}"
+            return f"{kind}_{pooling.scales}.parquet"

@@ -24,10 +24,15 @@ def save(model: SceneModel, vocabulary: Vocabulary, folder: Path) -> None:
     pq.write_table(vocabulary_table(vocabulary), folder / VOCABULARY)
 
 
+def load_config(folder: Path) -> ModelConfig:
+    """What the model of a folder is made of."""
+    return ModelConfig.model_validate_json((folder / CONFIG).read_text())
+
+
 def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
     """The model of a folder, in evaluation mode. Raises InputError where a file is missing or damaged."""
     try:
-        config = ModelConfig.model_validate_json((folder / CONFIG).read_text())
+        config = load_config(folder)
         tensors = load_file(folder / WEIGHTS)
         backbone = create_backbone(config.backbone, pretrained=False)
         head = Projection(torch.zeros(config.channels), torch.zeros(config.channels, config.dimension))

@@ -1,9 +1,17 @@
 """PCA-whitening of train regions, with which the projection starts (METHOD.md 3)."""
 
+import numpy as np
 import torch
 from torch import Tensor
 
+WHITENING_REGIONS = 30_000
 EIGENVALUE_FLOOR = 1e-6  # of the largest: directions without variance are not blown up
+
+
+def sample_regions(value_SC: Tensor, seed: int) -> Tensor:
+    """A seeded sample of at most 30,000 regions: the covariance is known well enough by those."""
+    order = np.random.default_rng(seed).permutation(len(value_SC))[:WHITENING_REGIONS]
+    return value_SC[torch.from_numpy(order)]
 
 
 def pca_whitening(descriptor_SC: Tensor, dimension: int, power: float) -> tuple[Tensor, Tensor]:

@@ -15,10 +15,10 @@ from prefect import task
 
 from storage.artifacts import Artifact, folder_of
 from storage.models import ModelRef, keep_model, refer_to_model
-from storage.registry import Registered, Served, find_model, find_version, register
-from storage.tracking import log_files
+from storage.registry import Registered, Served, find_model, register, renew_version
+from storage.tracking import known_run, log_files
 from storage.workspace import Workspace
-from tasks.model.folder import load
+from tasks.model.folder import load_config
 from tasks.source import closure
 
 SERVED_BY = "tasks.registry.pyfunc"
@@ -65,9 +65,10 @@ def register_model(
 ) -> Registered:
     """Register the best candidate, or find the version that it is already; all candidates stay in the workspace."""
     kept = {method: keep_model(workspace, model) for method, model in candidates.items()}
-    known = find_version(workspace, kept[best])
+    known = renew_version(workspace, kept[best], candidates=kept, config=config)
     if known is not None:
         return known
+    run_id = known_run(workspace, run_id, best)
     with tempfile.TemporaryDirectory() as folder:
         code = _travelling_code(Path(folder))
         served = Served(
@@ -75,15 +76,15 @@ def register_model(
             code=code,
             input_example=pd.DataFrame({"image": [_example()]}),
             requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS),
-            dimension=load(workspace.root / kept[best].path).config.dimension,
+            dimension=load_config(workspace.root / kept[best].path).dimension,
         )
         return register(workspace, run_id, kept[best], candidates=kept, config=config, metrics=metrics, served=served)
 
 
 @task
-def attach_report(workspace: Workspace, run_id: str, report: Artifact) -> None:
-    """Log a report to a training run."""
-    log_files(workspace, run_id, folder_of(workspace, report), "report")
+def attach_report(workspace: Workspace, run_id: str, report: Artifact, split: str) -> None:
+    """Log the report on a split to a training run."""
+    log_files(workspace, run_id, folder_of(workspace, report), f"report/{split}")
 
 
 def _travelling_code(folder: Path) -> Path:

@@ -6,13 +6,18 @@ import json
 from prefect import task
 
 from storage.artifacts import Artifact, folder_of
-from storage.index import IndexModel, Manifest, Refused, publish
+from storage.files import Source
+from storage.index import IndexModel, Manifest, Refused, check_owner, publish
 from storage.registry import MODEL, Registered
 from storage.tables import read_table
 from storage.workspace import Workspace
-from tasks.caching import Runtime
 from tasks.embedding.task import FILE
-from tasks.model.folder import load
+from tasks.model.folder import load_config
+
+
+def check_index(workspace: Workspace, name: str, source: Source) -> None:
+    """Before anything is embedded. Raises StorageError where the name will not do or is another collection's."""
+    check_owner(workspace, name, source.url)
 
 
 @task
@@ -22,7 +27,7 @@ def publish_index(
     collection: Artifact,
     embedding: Artifact,
     registered: Registered,
-    runtime: Runtime,
+    source: Source,
     allow_shrink: bool,
 ) -> Manifest:
     """Images and embeddings → the current version of an index; listed = indexed + refused. Raises StorageError."""
@@ -38,13 +43,14 @@ def publish_index(
         for row in images.filter([not use for use in usable]).to_pylist()
     ]
     refused += [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
-    config = load(workspace.root / registered.model.path).config
+    config = load_config(workspace.root / registered.model.path)
     return publish(
         workspace,
         name,
         images.filter(usable),
         folder_of(workspace, embedding) / FILE,
-        collection=runtime.images or runtime.source,
+        collection=source.url,
+        images_root=source.trees()[1].root,
         model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
         preprocessing=hashlib.sha256(config.preprocessing.model_dump_json().encode()).hexdigest()[:16],
         refused=sorted(refused, key=lambda refusal: refusal.item),

@@ -41,7 +41,7 @@ def find_neighbours(run: StageRun, vocabulary: Artifact, config: SurrogateConfig
 def dask_client(runtime: Runtime, images: int) -> Iterator[Client | None]:
     """A client of SCENEKIN_DASK_ADDRESS, else of a local cluster where the work is worth starting one."""
     address = Settings().dask_address
-    if address is None and (runtime.workers < 2 or images < CLUSTER_FROM):
+    if not runtime.dask or (address is None and (runtime.workers < 2 or images < CLUSTER_FROM)):
         yield None
         return
     local = {"n_workers": runtime.workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}

@@ -1,10 +1,12 @@
 """How heads are trained."""
 
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.model.config import PoolingConfig
+
+Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class TripletConfig(BaseModel):
@@ -23,11 +25,16 @@ class TripletConfig(BaseModel):
     hardest: int = Field(default=3000, ge=1)
     batch: int = Field(default=64, ge=1)
     updates: int = Field(default=64, ge=1)
-    refreshes: int = Field(default=20, ge=1)
-    patience: int = Field(default=4, ge=1)
-    learning_rate: float = Field(default=1e-3, gt=0)
+    refreshes: int = Field(default=40, ge=1)
+    patience: int = Field(default=8, ge=1)
+    learning_rate: float | None = Field(default=None, gt=0)
     lower_after: int = Field(default=8000, ge=1)
     lower_by: float = Field(default=0.1, gt=0, le=1)
+
+    @property
+    def rate(self) -> float:
+        """The learning rate: where none is set, 5e-4 for a head on frozen features, the paper's 1e-5 for all of it."""
+        return self.learning_rate or (5e-4 if self.backbone == "frozen" else 1e-5)
 
 
 class RidgeConfig(BaseModel):
@@ -36,4 +43,4 @@ class RidgeConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     dimension: int = Field(default=512, ge=1)
-    penalties: tuple[float, ...] = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
+    penalties: tuple[Penalty, ...] = Field(default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0), min_length=1)

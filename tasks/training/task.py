@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
 import pyarrow as pa
 import torch
 from pydantic import BaseModel, ConfigDict
@@ -28,7 +27,7 @@ from tasks.model.device import choose_device
 from tasks.model.folder import save
 from tasks.model.head import Projection
 from tasks.model.scene_model import SceneModel
-from tasks.model.whitening import pca_whitening
+from tasks.model.whitening import pca_whitening, sample_regions
 from tasks.progress import progress
 from tasks.surrogate.neighbours import neighbours_from
 from tasks.training.config import RidgeConfig, TripletConfig
@@ -36,9 +35,6 @@ from tasks.training.embedders import Embed, through_head, through_network
 from tasks.training.mining import Relevance
 from tasks.training.ridge import caption_targets, fit_ridge
 from tasks.training.triplets import train_triplets
-
-WHITENING_REGIONS = 30_000  # a seeded sample past that: the covariance is known well enough
-
 
 Prepared = tuple[nn.Module, Embed, Callable[[], float]]  # what is trained, how images are embedded, the score
 
@@ -88,17 +84,17 @@ class _Opened:
         return read_table(self.run.open(self.data.validation_images) / "captioned/validation.parquet")
 
     def train_descriptors(self, pooling: PoolingConfig) -> Descriptors:
-        file = self.run.open(self.data.train_features) / "features.parquet"
-        return load_descriptors(file, self.train_images()["sha256"].to_pylist(), pooling, self.channels)
+        folder = self.run.open(self.data.train_features)
+        return load_descriptors(folder, self.train_images()["sha256"].to_pylist(), pooling, self.channels)
 
     def validation_descriptors(self, pooling: PoolingConfig) -> Descriptors:
-        file = self.run.open(self.data.validation_features) / "features.parquet"
-        return load_descriptors(file, self.validation_images()["sha256"].to_pylist(), pooling, self.channels)
+        folder = self.run.open(self.data.validation_features)
+        return load_descriptors(folder, self.validation_images()["sha256"].to_pylist(), pooling, self.channels)
 
     def model(self, method: str, pooling: PoolingConfig, head: Projection, finetuned: bool = False) -> SceneModel:
         config = ModelConfig(
             method=method,
-            backbone=self.backbone,
+            backbone=self.backbone.model_copy(update={"weights": None}),
             preprocessing=preprocessing_of(self.backbone),
             pooling=pooling,
             channels=self.channels,
@@ -108,7 +104,7 @@ class _Opened:
         return SceneModel(config, create_backbone(self.backbone), head)
 
 
-@stage("training", libraries=("numpy", "torch", "torchvision", "timm"))
+@stage("training", libraries=("nltk", "numpy", "pillow", "scipy", "torch", "torchvision", "timm"))
 def train_triplet_head(
     run: StageRun,
     data: TrainingData,
@@ -146,7 +142,7 @@ def train_triplet_head(
         _write(run, model, opened.vocabulary, log.run_id, trained.best_score, facts)
 
 
-@stage("training", libraries=("numpy", "scikit-learn", "torch", "torchvision", "timm"))
+@stage("training", libraries=("nltk", "numpy", "scikit-learn", "scipy", "torch", "torchvision", "timm"))
 def train_ridge_head(
     run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int
 ) -> None:
@@ -175,8 +171,7 @@ def train_ridge_head(
 def _initial_model(opened: _Opened, config: TripletConfig, seed: int) -> SceneModel:
     """The backbone with a projection that PCA of the train regions starts (METHOD.md 3)."""
     value_SC = opened.train_descriptors(config.pooling).value_SC
-    sample = torch.from_numpy(np.random.default_rng(seed).permutation(len(value_SC))[:WHITENING_REGIONS])
-    head = Projection(*pca_whitening(value_SC[sample], config.dimension, config.whitening_power))
+    head = Projection(*pca_whitening(sample_regions(value_SC, seed), config.dimension, config.whitening_power))
     return opened.model("v_v", config.pooling, head, finetuned=config.backbone == "finetuned")
 
 

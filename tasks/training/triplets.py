@@ -54,7 +54,7 @@ def train_triplets(
         raise InputError(NO_TRIPLET)
     random = np.random.default_rng(seed)
     parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    optimiser = torch.optim.Adam(parameters, lr=config.learning_rate)
+    optimiser = torch.optim.Adam(parameters, lr=config.rate)
     progress = _resume(checkpoint, model, optimiser, random) or Progress(
         best_score=float(validate()), best=copy.deepcopy(model.state_dict())
     )
@@ -125,7 +125,7 @@ def _update(
 
 
 def _set_learning_rate(optimiser: torch.optim.Optimizer, config: TripletConfig, updates: int) -> None:
-    rate = config.learning_rate * (config.lower_by if updates >= config.lower_after else 1)
+    rate = config.rate * (config.lower_by if updates >= config.lower_after else 1)
     for group in optimiser.param_groups:
         group["lr"] = rate
 
@@ -154,7 +154,11 @@ def _resume(
 ) -> Progress | None:
     if path is None or not path.exists():
         return None
-    state: dict[str, Any] = torch.load(path, weights_only=True)
+    device = next(model.parameters()).device
+    try:
+        state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
+    except Exception:  # a damaged checkpoint costs its time, nothing else
+        return None
     model.load_state_dict(state["model"])
     optimiser.load_state_dict(state["optimiser"])
     random.bit_generator.state = state["random"]

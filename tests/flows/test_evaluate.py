@@ -62,8 +62,8 @@ def test_the_report_is_kept_and_attached(trained: Trained, answer: dict[str, Any
     assert report.is_relative_to(trained.workspace / "reports")
     assert json.loads(report.with_name("report.json").read_text())["split"] == "test"
     champion = mlflow_client(trained.workspace).get_model_version_by_alias("scenekin", "champion")
-    attached = mlflow_client(trained.workspace).list_artifacts(champion.run_id, "report")
-    assert {"report/report.html", "report/report.json"} <= {file.path for file in attached}
+    attached = mlflow_client(trained.workspace).list_artifacts(champion.run_id, "report/test")
+    assert {"report/test/report.html", "report/test/report.json"} <= {file.path for file in attached}
 
 
 def test_features_of_the_training_are_used_again(answer: dict[str, Any]) -> None:

@@ -26,6 +26,11 @@ def current(workspace: Path, name: str) -> Path:
     return folder / (folder / "CURRENT").read_text()
 
 
+def embeddings(workspace: Path) -> pd.Series:
+    """The embeddings of the index `copy`, by image id."""
+    return pd.read_parquet(next(current(workspace, "copy").glob("part-*"))).set_index("image_id").embedding
+
+
 @pytest.fixture(scope="module")
 def answer(trained: Trained) -> dict[str, Any]:
     """What the first indexing answered."""
@@ -115,18 +120,17 @@ def test_a_refresh_embeds_what_is_new(indexed: Trained) -> None:
     assert refused.keys() == {"train/zz-broken.jpg", "test/torn.jpg", f"test/{removed.name}"}
     assert "no file" in refused[f"test/{removed.name}"]
     assert "truncated" in refused["test/torn.jpg"]
-    ids = pq.read_table(current(indexed.workspace, "copy"), columns=["image_id"])["image_id"].to_pylist()
+    ids = embeddings(indexed.workspace).index
     assert "test/zz.jpg" in ids
     assert f"test/{removed.name}" not in ids
 
 
 def test_unchanged_images_are_not_embedded_again(indexed: Trained) -> None:
-    before = pq.read_table(current(indexed.workspace, "copy")).to_pandas().set_index("image_id")
+    before = embeddings(indexed.workspace)
     changed = change_image(indexed.collection, "train").relative_to(indexed.collection).as_posix()
-    outcome = indexed.run("index", "--name", "copy")
-    assert counts(outcome.answer) == (0, 1, 0, 140)
-    after = pq.read_table(current(indexed.workspace, "copy")).to_pandas().set_index("image_id")
-    differing = [name for name in before.index if (before.embedding[name] != after.embedding[name]).any()]
+    assert counts(indexed.run("index", "--name", "copy").answer) == (0, 1, 0, 140)
+    after = embeddings(indexed.workspace)
+    differing = [name for name in before.index if (before[name] != after[name]).any()]
     assert differing == [changed]
 
 

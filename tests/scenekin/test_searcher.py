@@ -127,15 +127,15 @@ def test_features_at_hand_and_the_whole_network_agree(trained: Trained) -> None:
         :8
     ]
     digests = images["sha256"].to_pylist()
-    file = next(
-        file
-        for file in (trained.workspace / "artifacts/features").glob("*/features.parquet")
+    features = next(
+        file.parent
+        for file in (trained.workspace / "artifacts/features").glob("*/gap.parquet")
         if set(digests) <= set(pq.read_table(file, columns=["sha256"])["sha256"].to_pylist())
     )
     for folder in (trained.workspace / "models").iterdir():
         model = load(folder)
         config = model.config
-        frozen_ND = project(model.head, load_descriptors(file, digests, config.pooling, config.channels))
+        frozen_ND = project(model.head, load_descriptors(features, digests, config.pooling, config.channels))
         with torch.inference_mode():
             whole_ND = torch.cat([model(pixels(trained, path, model)) for path in images["path"].to_pylist()])
         assert float((frozen_ND * whole_ND).sum(1).min()) > 0.9999

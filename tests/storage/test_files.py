@@ -6,8 +6,9 @@ import fsspec
 import pytest
 
 from storage.errors import StorageError
-from storage.files import ChangedFile, collection_trees, list_tree, reader, tree_digest
+from storage.files import ChangedFile, Source, list_tree, reader, tree_digest
 from storage.known_files import KnownFiles
+from storage.workspace import open_workspace
 
 CONTENTS = {
     "b.jpg": b"b",
@@ -98,20 +99,22 @@ def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
 
 
 def test_images_lie_beside_the_source_or_where_they_are_said_to(url: str, tmp_path: Path) -> None:
-    files, images = collection_trees(url, None)
+    files, images = Source(url, None).trees()
     assert files.paths == images.paths == SHOWN
-    files, images = collection_trees(f"{url}/b.jpg", None)
-    assert (files.paths, images.paths) == (("b.jpg",), SHOWN)
+    with fsspec.open(f"{url}/captions.json", "wb") as stream:
+        stream.write(b"{}")
+    files, images = Source(f"{url}/captions.json", None).trees()
+    assert (files.paths, images.paths) == (("captions.json",), tuple(sorted([*SHOWN, "captions.json"])))
     assert images.open("a/2.jpg").read() == b"2"
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "1.jpg").touch()
-    files, images = collection_trees(url, str(tmp_path / "pictures"))
-    assert (files.paths, images.paths) == (SHOWN, ("1.jpg",))
+    files, images = Source(url, str(tmp_path / "pictures")).trees()
+    assert (files.paths, images.paths) == ((*SHOWN, "captions.json"), ("1.jpg",))
 
 
 def test_a_folder_of_one_file_is_its_own_images_folder(tmp_path: Path) -> None:
     (tmp_path / "0.jpg").touch()
-    files, images = collection_trees(str(tmp_path), None)
+    files, images = Source(str(tmp_path), None).trees()
     assert files == images
 
 
@@ -147,3 +150,20 @@ def test_a_reader_refuses_other_bytes(local: str) -> None:
     (Path(local) / "b.jpg").unlink()
     with pytest.raises(FileNotFoundError):
         read("b.jpg")
+
+
+def test_one_image_is_no_collection_and_one_file_no_folder_of_images(tmp_path: Path) -> None:
+    (tmp_path / "0.jpg").touch()
+    with pytest.raises(StorageError, match=r"0\.jpg is a single file that holds no captions"):
+        Source(str(tmp_path / "0.jpg")).trees()
+    with pytest.raises(StorageError, match="--images takes the folder"):
+        Source(str(tmp_path), str(tmp_path / "0.jpg")).trees()
+
+
+def test_workspaces_are_no_part_of_a_collection(tmp_path: Path) -> None:
+    open_workspace(tmp_path / "results")
+    (tmp_path / "results" / "demo").mkdir()
+    for path in ("0.jpg", "results/1.jpg", "results/demo/2.jpg", "results-too.jpg"):
+        (tmp_path / path).touch()
+    assert list_tree(str(tmp_path)).paths == ("0.jpg", "results-too.jpg")
+    assert list_tree(str(tmp_path / "results" / "demo")).paths == ("2.jpg",)

@@ -49,8 +49,8 @@ def publish_images(
     file = workspace.root / "embeddings.parquet"
     schema = pa.schema([("sha256", pa.string()), ("embedding", pa.list_(pa.float16(), DIMENSION))])
     embedding_ND = np.array([vector(sha256, model) for sha256 in digests], np.float16).reshape(-1, DIMENSION)
-    with table_writer(file, schema) as writer:
-        writer.write_table(pa.table([digests, vectors(embedding_ND)], schema=schema))
+    with table_writer(file, schema) as write:
+        write(pa.record_batch([digests, vectors(embedding_ND)], schema=schema))
     ids = sorted(images)
     table = pa.table(
         {
@@ -67,6 +67,7 @@ def publish_images(
         table,
         file,
         collection=collection,
+        images_root="/images",
         model=model,
         preprocessing="p",
         refused=refused,

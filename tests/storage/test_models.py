@@ -28,13 +28,14 @@ def test_a_reference_is_relative_to_the_workspace(workspace: Workspace) -> None:
 
 def test_the_digest_is_of_what_decides_embeddings(workspace: Workspace) -> None:
     first = refer_to_model(workspace, model_folder(workspace, "k1"))
-    same = refer_to_model(workspace, model_folder(workspace, "k2", vocabulary_parquet="others"))
+    same = refer_to_model(workspace, model_folder(workspace, "k2"))
     others = [
         refer_to_model(workspace, model_folder(workspace, "k3", model_safetensors="other")),
         refer_to_model(workspace, model_folder(workspace, "k4", config_json="[]")),
+        refer_to_model(workspace, model_folder(workspace, "k5", vocabulary_parquet="others")),
     ]
     assert first.digest == same.digest
-    assert len({first.digest, *(other.digest for other in others)}) == 3
+    assert len({first.digest, *(other.digest for other in others)}) == 4
 
 
 def test_a_kept_model_outlives_its_artifact(workspace: Workspace) -> None:
@@ -52,3 +53,11 @@ def test_keeping_twice_changes_nothing(workspace: Workspace) -> None:
     kept = keep_model(workspace, model)
     assert keep_model(workspace, model) == keep_model(workspace, kept) == kept
     assert [path.name for path in workspace.models.iterdir()] == [model.digest]
+
+
+def test_a_damaged_kept_model_is_replaced(workspace: Workspace) -> None:
+    model = refer_to_model(workspace, model_folder(workspace, "k1"))
+    kept = keep_model(workspace, model)
+    (workspace.root / kept.path / "model.safetensors").write_text("wei")
+    assert keep_model(workspace, model) == kept
+    assert (workspace.root / kept.path / "model.safetensors").read_text() == "weights"

@@ -8,7 +8,7 @@ import pytest
 
 from storage.errors import StorageError
 from storage.models import ModelRef
-from storage.registry import Registered, Served, find_model, find_version, register
+from storage.registry import Registered, Served, find_model, register, renew_version
 from storage.tracking import tracking_client, training_run
 from storage.workspace import Workspace
 
@@ -119,10 +119,29 @@ def test_a_version_says_all_that_evaluating_it_takes(workspace: Workspace) -> No
     assert find_model(workspace, "3").reason == "waits beside the champion"
 
 
-def test_a_model_is_found_by_its_digest(workspace: Workspace) -> None:
-    found = find_version(workspace, ModelRef(path="wherever", digest="two"))
-    assert found == find_model(workspace, "2")
-    assert find_version(workspace, ModelRef(path="models/one", digest="beside one")) is None
+def test_a_known_model_is_found_by_its_digest_and_brought_up_to_date(workspace: Workspace) -> None:
+    before, last = find_model(workspace, "2"), find_model(workspace, "3")
+    beside = {"v_v": ModelRef(path="models/new", digest="new")}
+    renewed = renew_version(workspace, ModelRef(path="", digest="two"), candidates=beside, config="new")
+    assert renewed == find_model(workspace, "2")
+    assert (renewed.config, renewed.candidates) == ("new", beside)
+    assert (renewed.version, renewed.aliases) == (2, ("challenger",))  # what was trained last challenges
+    for version in (before, last):
+        renew_version(workspace, version.model, candidates=version.candidates, config=version.config)
+    assert (find_model(workspace, "2"), find_model(workspace, "challenger")) == (before, last)
+
+
+def test_an_unknown_model_is_not_renewed(workspace: Workspace) -> None:
+    unknown = ModelRef(path="models/one", digest="beside one")
+    assert renew_version(workspace, unknown, candidates={}, config="") is None
+
+
+def test_a_lost_champion_is_named_again(workspace: Workspace) -> None:
+    champion = find_model(workspace, "champion")
+    tracking_client(workspace).delete_registered_model_alias("scenekin", "champion")
+    renewed = renew_version(workspace, champion.model, candidates=champion.candidates, config=champion.config)
+    assert renewed is not None
+    assert renewed.aliases == champion.aliases
 
 
 @pytest.mark.parametrize("name", ["winner", "4", "0", "", "champion champion"])
@@ -132,7 +151,7 @@ def test_a_model_that_is_not_there_is_named(workspace: Workspace, name: str) -> 
 
 
 def test_where_nothing_is_registered_nothing_is_found(empty: Workspace) -> None:
-    assert find_version(empty, ModelRef(path="models/one", digest="one")) is None
+    assert renew_version(empty, ModelRef(path="models/one", digest="one"), candidates={}, config="") is None
     with pytest.raises(StorageError, match="There is no model 'champion'"):
         find_model(empty, "champion")
 

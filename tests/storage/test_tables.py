@@ -33,9 +33,9 @@ def test_a_table_comes_back_whole_or_by_column(tmp_path: Path) -> None:
 @pytest.mark.parametrize("dtype", [np.float16, np.float32])
 def test_vectors_come_back_from_a_file_as_they_were(dtype: type, tmp_path: Path) -> None:
     schema = pa.schema([("embedding", pa.list_(pa.from_numpy_dtype(dtype), 4))])
-    with table_writer(tmp_path / "part.parquet", schema) as writer:
+    with table_writer(tmp_path / "part.parquet", schema) as write:
         for rows in (values(dtype)[:4], values(dtype)[4:]):
-            writer.write_batch(pa.record_batch([vectors(rows)], schema=schema))
+            write(pa.record_batch([vectors(rows)], schema=schema))
     column = read_table(tmp_path / "part.parquet")["embedding"]
     assert column.type == pa.list_(pa.from_numpy_dtype(dtype), 4)
     assert matrix(column).dtype == dtype
@@ -45,8 +45,8 @@ def test_vectors_come_back_from_a_file_as_they_were(dtype: type, tmp_path: Path)
 
 def test_vectors_stay_plainly_encoded(tmp_path: Path) -> None:
     schema = pa.schema([("embedding", pa.list_(pa.float16(), 4))])
-    with table_writer(tmp_path / "part.parquet", schema) as writer:
-        writer.write_batch(pa.record_batch([vectors(values(np.float16))], schema=schema))
+    with table_writer(tmp_path / "part.parquet", schema) as write:
+        write(pa.record_batch([vectors(values(np.float16))], schema=schema))
     encodings = pq.ParquetFile(tmp_path / "part.parquet").metadata.row_group(0).column(0).encodings
     assert set(encodings) <= {"PLAIN", "RLE"}
 

@@ -19,10 +19,10 @@ with locked(open_workspace(sys.argv[1]), "train"):
 """
 
 
-def test_the_folder_is_made_and_left_empty(tmp_path: Path) -> None:
+def test_the_folder_is_made_with_a_mark_alone(tmp_path: Path) -> None:
     workspace = open_workspace(tmp_path / "a" / "b")
     assert workspace.root == tmp_path / "a" / "b"
-    assert list(workspace.root.iterdir()) == []
+    assert [path.name for path in workspace.root.iterdir()] == [".scenekin-workspace"]
 
 
 def test_the_environment_or_the_current_folder_say_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

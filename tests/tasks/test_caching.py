@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from flows.config import Config
 from storage.artifacts import Artifact, folder_of
-from storage.files import ChangedFile
+from storage.files import ChangedFile, Source
 from storage.models import ModelRef
 from storage.workspace import Workspace
 from tasks import caching
@@ -81,7 +81,7 @@ def test_every_setting_counts_but_the_path_of_a_weights_file(name: tuple[str, ..
 
 
 def test_a_run_elsewhere_and_faster_has_the_same_key() -> None:
-    here = Config(runtime=Runtime(source="/a", device="cpu", workers=1, batch_size=8, block_size=9, dask=False))
+    here = Config(runtime=Runtime(device="cpu", workers=1, batch_size=8, block_size=9, dask=False))
     assert sample.key(here.answers()) == sample.key(Config().answers())
 
 
@@ -157,7 +157,10 @@ def workspace(tmp_path: Path) -> Workspace:
 
 @pytest.mark.usefixtures("prefect_server")
 def test_the_same_key_runs_once_wherever_and_however(workspace: Workspace) -> None:
-    first, second = Runner(workspace, Runtime()), Runner(workspace, Runtime(workers=7, source="/elsewhere"))
+    first, second = (
+        Runner(workspace, Source("/somewhere"), Runtime()),
+        Runner(workspace, Source("/elsewhere"), Runtime(workers=7)),
+    )
     artifact = first(sample, "a", ARTIFACT)
     assert second(sample, "a", ARTIFACT) == artifact
     assert CALLS == [("a", ARTIFACT)]
@@ -170,7 +173,7 @@ def test_the_same_key_runs_once_wherever_and_however(workspace: Workspace) -> No
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_hit_whose_files_are_gone_is_a_miss(workspace: Workspace) -> None:
-    artifact = Runner(workspace, Runtime())(sample, "a")
+    artifact = Runner(workspace, Source("/somewhere"), Runtime())(sample, "a")
     folder = folder_of(workspace, artifact)
     damages = [
         (folder / "answer.txt").unlink,
@@ -179,7 +182,7 @@ def test_a_hit_whose_files_are_gone_is_a_miss(workspace: Workspace) -> None:
     ]
     for calls, damage in enumerate(damages, start=2):
         damage()
-        runner = Runner(workspace, Runtime())
+        runner = Runner(workspace, Source("/somewhere"), Runtime())
         assert runner(sample, "a") == artifact
         assert answer(runner, artifact) == repr(("a",))
         assert len(CALLS) == calls
@@ -188,7 +191,7 @@ def test_a_hit_whose_files_are_gone_is_a_miss(workspace: Workspace) -> None:
 
 @pytest.mark.usefixtures("prefect_server")
 def test_files_that_are_whole_are_a_hit_without_prefects_record(workspace: Workspace) -> None:
-    runner = Runner(workspace, Runtime())
+    runner = Runner(workspace, Source("/somewhere"), Runtime())
     artifact = runner(sample, "a")
     shutil.rmtree(workspace.prefect_results)
     assert runner(sample, "a") == artifact
@@ -197,14 +200,14 @@ def test_files_that_are_whole_are_a_hit_without_prefects_record(workspace: Works
 
 @pytest.mark.usefixtures("prefect_server")
 def test_prefect_keeps_small_records_in_the_workspace(workspace: Workspace) -> None:
-    Runner(workspace, Runtime())(sample, "long " * 10_000)
+    Runner(workspace, Source("/somewhere"), Runtime())(sample, "long " * 10_000)
     (record,) = [path for path in workspace.prefect_results.rglob("*") if path.is_file()]
     assert record.stat().st_size < 5_000
 
 
 @pytest.mark.usefixtures("prefect_server")
 def test_a_failure_is_raised_and_leaves_only_its_checkpoint(workspace: Workspace) -> None:
-    runner = Runner(workspace, Runtime())
+    runner = Runner(workspace, Source("/somewhere"), Runtime())
     for _ in range(2):
         with pytest.raises(ZeroDivisionError):
             runner(failing, 1)
@@ -217,7 +220,7 @@ def test_a_failure_is_raised_and_leaves_only_its_checkpoint(workspace: Workspace
 @pytest.mark.usefixtures("prefect_server")
 def test_a_stage_knows_how_long_the_earlier_ones_took(workspace: Workspace) -> None:
     for _ in range(2):  # computed, then cached
-        runner = Runner(workspace, Runtime())
+        runner = Runner(workspace, Source("/somewhere"), Runtime())
         runner(sample, 1)
         later = runner(sample, 2)
         assert (folder_of(workspace, later) / "seconds.txt").read_text() == "['sample']"
@@ -227,7 +230,7 @@ def test_a_stage_reads_its_inputs_and_images_that_have_not_changed(workspace: Wo
     source = tmp_path / "collection"
     source.mkdir()
     (source / "a.jpg").write_bytes(b"first")
-    run = StageRun(tmp_path, workspace, Runtime(source=str(source)), "key", "sample", {})
+    run = StageRun(tmp_path, workspace, Source(str(source)), Runtime(), "key", "sample", {})
     images = pa.table({"path": ["a.jpg"], "sha256": [hashlib.sha256(b"first").hexdigest()]})
     assert run.open(ARTIFACT) == folder_of(workspace, ARTIFACT)
     assert run.reader(images)("a.jpg") == b"first"

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 import torch
 
-from tasks.evaluation import baselines
 from tasks.evaluation.baselines import baseline_embeddings
 from tasks.features.descriptors import Descriptors
+from tasks.model import whitening
 from tests.tasks.model.making import random
 
 CHANNELS, REGIONS, TRAIN, SPLIT = 6, 5, 60, 7
@@ -70,7 +70,7 @@ def test_past_the_sample_the_whitening_is_drawn_by_the_seed(monkeypatch: pytest.
     whole = embeddings()
     assert (embeddings(seed=1)["baseline_rmac"] == whole["baseline_rmac"]).all()
     np.testing.assert_allclose(embeddings(seed=1)["baseline_rmac_pca"], whole["baseline_rmac_pca"], atol=1e-4)
-    monkeypatch.setattr(baselines, "WHITENING_REGIONS", 50)
+    monkeypatch.setattr(whitening, "WHITENING_REGIONS", 50)
     sampled = embeddings()
     assert (sampled["baseline_rmac_pca"] == embeddings()["baseline_rmac_pca"]).all()
     assert not np.allclose(sampled["baseline_rmac_pca"], embeddings(seed=1)["baseline_rmac_pca"], atol=1e-3)

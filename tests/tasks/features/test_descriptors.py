@@ -81,8 +81,8 @@ def test_a_column_holds_a_row_an_image_in_half_precision() -> None:
 def test_descriptors_are_found_by_digest_in_a_file(tmp_path: Path) -> None:
     images = images_of([2, 1, 3])
     column = pa.chunked_array([descriptor_column(image[None]) for image in images])
-    pq.write_table(pa.table({"sha256": ["a", "b", "c"], "rmac_mean_2": column}), tmp_path / "features.parquet")
-    found = load_descriptors(tmp_path / "features.parquet", ["c", "a", "c"], PoolingConfig(kind="rmac_mean"), 8)
+    pq.write_table(pa.table({"sha256": ["a", "b", "c"], "descriptor": column}), tmp_path / "rmac_mean_2.parquet")
+    found = load_descriptors(tmp_path, ["c", "a", "c"], PoolingConfig(kind="rmac_mean"), 8)
     assert torch.equal(found.take(range(3))[0], torch.cat([images[2], images[0], images[2]]).float())
 
 

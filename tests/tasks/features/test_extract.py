@@ -39,6 +39,6 @@ def test_every_image_s_descriptors_of_every_pooling_come_once() -> None:
         feature_map_BCHW = backbone(normalise(pixels_BHWC, PREPROCESSING))
         for descriptor_RC, pooling in zip(descriptors, POOLINGS, strict=True):
             torch.testing.assert_close(
-                descriptor_RC, describe(feature_map_BCHW, pooling)[0].detach(), atol=1e-6, rtol=0
+                descriptor_RC, describe(feature_map_BCHW, pooling)[0].detach(), atol=1e-5, rtol=0
             )
             assert not descriptor_RC.requires_grad

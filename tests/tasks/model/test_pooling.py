@@ -115,7 +115,7 @@ def test_gem_lies_between_average_and_maximum() -> None:
     feature_map_BCHW = 0.5 + torch.rand(2, 5, 6, 6, generator=torch.Generator().manual_seed(0)) / 2
     unit = torch.nn.functional.normalize
     average_BC, largest_BC = unit(feature_map_BCHW.mean((2, 3))), unit(feature_map_BCHW.amax((2, 3)))
-    for power, expected_BC, close in [(1, average_BC, 1e-6), (1000, largest_BC, 3e-3)]:
+    for power, expected_BC, close in [(1, average_BC, 1e-6), (10, largest_BC, 3e-2)]:
         pooled_BC = describe(feature_map_BCHW, PoolingConfig(kind="gem", gem_power=power))[:, 0]
         torch.testing.assert_close(pooled_BC, expected_BC, atol=close, rtol=0)
 

@@ -137,8 +137,8 @@ def test_a_report_is_attached_to_its_run(workspace: Workspace, champion: Registe
     report = write_artifact(
         workspace, "report", "k", lambda folder: Path(folder, "report.html").write_text("<p>figures</p>") and None
     )
-    attach_report.fn(workspace, champion.run_id, report)
-    logged = tracking_client(workspace).list_artifacts(champion.run_id, "report")
+    attach_report.fn(workspace, champion.run_id, report, "test")
+    logged = tracking_client(workspace).list_artifacts(champion.run_id, "report/test")
     assert {Path(file.path).name for file in logged} == {"report.html", "artifact.json"}
 
 
