@@ -37,7 +37,9 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
     embed = through_network(model, paths, read, device=device, workers=args.workers)
     images = np.arange(len(paths))
     relevance = Relevance(np.stack([(images + step) % len(paths) for step in range(1, 9)], axis=1), images)
-    config = TripletConfig(queries=len(paths), batch=args.batch, updates=args.updates, refreshes=1, margin=1.0)
+    config = TripletConfig(
+        queries=len(paths), batch=args.batch, updates=args.updates, refreshes=1, margin=1.0, backbone="finetuned"
+    )
     pixels_NHWC = torch.stack([loaded[path] for path in paths])
     ready_NCHW = normalise(pixels_NHWC, model.config.preprocessing).to(device)
     passes: list[tuple[np.ndarray, bool]] = []

@@ -16,7 +16,8 @@ from tasks.model.folder import load_config
 
 
 def check_index(workspace: Workspace, name: str, source: Source) -> None:
-    """Before anything is embedded. Raises StorageError where the name will not do or is another collection's."""
+    """Before anything is embedded. Raises StorageError for no collection, a bad name, or another collection's."""
+    source.trees()  # that there is nothing there is said first
     check_owner(workspace, name, source.url)
 
 
