@@ -1,6 +1,7 @@
 """A collection that a workspace was trained on, and how tests change it and look at what runs again."""
 
 import json
+import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,7 +56,8 @@ class Trained:
 
     def copy(self, folder: Path) -> "Trained":
         """Both somewhere else, to be changed. MLflow's database goes on naming the files of the first."""
-        shutil.copytree(self.workspace, folder / "workspace")
+        not_mlflow = shutil.ignore_patterns("mlflow")
+        shutil.copytree(self.workspace, folder / "workspace", ignore=not_mlflow, copy_function=_copy_or_link)
         shutil.copytree(self.collection, folder / "collection")
         return Trained(folder / "workspace", folder / "collection", self.config)
 
@@ -72,6 +74,11 @@ class Trained:
         """All MLflow runs, the newest first."""
         client = mlflow_client(self.workspace)
         return list(client.search_runs([client.get_experiment_by_name("scenekin").experiment_id]))
+
+
+def _copy_or_link(source: str, target: str) -> object:
+    """Weights are large and never written over."""
+    return os.link(source, target) if source.endswith(".safetensors") else shutil.copy2(source, target)
 
 
 def mlflow_client(workspace: Path) -> MlflowClient:
