@@ -75,9 +75,9 @@ def main() -> None:
     """Read the arguments, find or draw images, measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--images", type=int, default=256, help="how many are mined at a refresh")
+    parser.add_argument("--images", type=int, default=128, help="how many are mined at a refresh")
     parser.add_argument("--batch", type=int, default=16, help="triplets of an update")
-    parser.add_argument("--updates", type=int, default=8)
+    parser.add_argument("--updates", type=int, default=4)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--rounds", type=int, default=3)

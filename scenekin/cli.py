@@ -1,5 +1,6 @@
 """The `scenekin` command. Commands import what they need themselves: search loads neither Prefect nor MLflow."""
 
+import io
 import json
 import os
 import shlex
@@ -58,6 +59,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standar
 def main() -> None:
     """The entry point."""
     end_soon_on_interrupt()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not fit the terminal's encoding
     app()
 
 
@@ -76,6 +79,8 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
             return command(*args, **kwargs)
         except (InputError, StorageError, FloatingPointError) as error:
             message = str(error)
+        except BrokenPipeError:
+            raise  # whoever read the output has seen enough: typer ends quietly
         except OSError as error:
             message = f"{error.filename or 'A file'}: {error.strerror or error}."
         except KeyboardInterrupt:
@@ -272,11 +277,18 @@ def _settings(file: Path | None, assignments: list[str] | None) -> Any:
 
 
 def _run(flow: Callable[..., T], *args: Any) -> T:
-    """Run a flow here, against the configured server or an ephemeral one."""
-    from prefect.settings import PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
+    """Run a flow here, against the configured server or an ephemeral one. Raises InputError where it is gone."""
+    from httpx import TransportError
+    from prefect.settings import PREFECT_API_URL, PREFECT_FLOWS_HEARTBEAT_FREQUENCY, temporary_settings
 
-    with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):  # joining its thread takes a second
-        return flow(*args)
+    try:
+        with temporary_settings({PREFECT_FLOWS_HEARTBEAT_FREQUENCY: None}):  # joining its thread takes a second
+            return flow(*args)
+    except (RuntimeError, TransportError) as error:
+        if not isinstance(error.__cause__ or error, TransportError):
+            raise
+        server = PREFECT_API_URL.value() or "of this run"
+        raise InputError(f"The Prefect server {server} does not answer; start it, or unset PREFECT_API_URL.") from error
 
 
 def _path(workspace: Path | None) -> str | None:
@@ -288,7 +300,7 @@ def _short(path: Path) -> str:
 
 
 def _say(answer: dict[str, Any], as_json: bool, text: str) -> None:
-    print(json.dumps(answer, ensure_ascii=False) if as_json else text)
+    print(json.dumps(answer) if as_json else text)
 
 
 def _train_text(result: "TrainResult") -> str:

@@ -1,4 +1,5 @@
 import json
+import os
 import shlex
 import shutil
 import subprocess
@@ -7,12 +8,13 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import httpx
 import pytest
 import yaml
 
 from tasks.collection import task as collection_task
 from tasks.collection.demo import write_collection
-from tests.command import scenekin, scenekin_process
+from tests.command import SCENEKIN, scenekin, scenekin_process
 from tests.trained import Trained, registered_versions
 
 CHECKED = {
@@ -155,10 +157,46 @@ def test_a_process_ends_with_one_sentence(prefect_server: str, tmp_path: Path) -
     trained = scenekin_process("train", none, "--workspace", tmp_path / "w", environment=server)
     assert trained.err == f"scenekin: There is nothing at {none}; give the folder or file of a collection.\n"
     assert trained.sentence
-    searched = scenekin_process("search", none, cwd=tmp_path)
-    assert searched.sentence == searched.err.strip()
-    assert str(tmp_path / ".scenekin") in searched.sentence
-    assert not (tmp_path / ".scenekin").exists()
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-8"])
+def test_file_names_may_be_anything(encoding: str, tmp_path: Path) -> None:
+    for name in (b"caf\xc3\xa9.jpg", b"torn-\xff.jpg"):
+        (tmp_path / os.fsdecode(name)).write_bytes(b"no picture")
+    told = scenekin_process("check", tmp_path, environment={"PYTHONIOENCODING": encoding})
+    assert (told.code, "torn-" in told.out) == (0, True)
+    assert ("caf\\xe9.jpg" if encoding == "ascii" else "café.jpg") in told.out
+    assert "café.jpg" in {problem["item"] for problem in scenekin("check", tmp_path, "--json").answer["problems"]}
+
+
+def test_output_may_be_cut_off(tmp_path: Path) -> None:
+    (tmp_path / "torn.jpg").write_bytes(b"no picture")
+    done = subprocess.run(
+        f"{shlex.quote(str(SCENEKIN))} check {shlex.quote(str(tmp_path))} | true",
+        shell=True,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    assert "scenekin:" not in done.stderr
+    assert "Error" not in done.stderr
+
+
+def test_a_prefect_server_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    from flows import evaluate
+
+    def unreachable(*_: object) -> None:
+        raise RuntimeError("Failed to reach API") from httpx.ConnectError("refused")
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("a fault of ours")
+
+    monkeypatch.setattr(evaluate, "evaluate_flow", unreachable)
+    assert "unset PREFECT_API_URL" in scenekin("evaluate", "somewhere").sentence
+    monkeypatch.setattr(evaluate, "evaluate_flow", broken)
+    with pytest.raises(RuntimeError, match="a fault of ours"):
+        scenekin("evaluate", "somewhere")
 
 
 @pytest.mark.parametrize(
@@ -309,6 +347,12 @@ def test_the_workspace_has_to_be_writable(
 
 def test_the_demos_workspace_has_to_be_writable(prefect_server: str) -> None:  # noqa: ARG001
     assert "cannot be written" in scenekin("--workspace", "/dev/null/workspace", "demo").sentence
+
+
+def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert f"There is no workspace {tmp_path / '.scenekin'}" in scenekin("search", "x.jpg").sentence
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
