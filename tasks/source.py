@@ -18,9 +18,9 @@ def source_digest(function: Callable[..., Any]) -> str:
     """SHA-256 over the function's code and its closure; comments, formatting and docstrings do not count."""
     module = inspect.getmodule(function)
     assert module is not None
-    own, imports = _reached_within(_tree(module.__name__), function.__name__)
+    own, imports = _reached_within(ast.parse(_text(module.__name__)), function.__name__)
     parts = {f"{module.__name__}:{index}": node for index, node in enumerate(own)}
-    parts |= {name: _dump(_tree(name)) for name in closure(imports)}
+    parts |= {name: _whole(_text(name))[0] for name in closure(imports)}
     return hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()
 
 
@@ -28,7 +28,7 @@ def closure_of(function: Callable[..., Any]) -> set[str]:
     """The first-party modules whose code counts for the function, beside its own module."""
     module = inspect.getmodule(function)
     assert module is not None
-    return closure(_reached_within(_tree(module.__name__), function.__name__)[1])
+    return closure(_reached_within(ast.parse(_text(module.__name__)), function.__name__)[1])
 
 
 def closure(modules: set[str]) -> set[str]:
@@ -38,7 +38,7 @@ def closure(modules: set[str]) -> set[str]:
     while waiting:
         name = waiting.pop()
         reached.add(name)
-        waiting |= set(_imports(_tree(name))) - reached - BOOKKEEPING
+        waiting |= _whole(_text(name))[1] - reached - BOOKKEEPING
     return reached
 
 
@@ -101,9 +101,17 @@ def _spec_file(module: str) -> Path | None:
     return Path(spec.origin) if spec is not None and spec.origin is not None else None
 
 
-def _tree(module: str) -> ast.Module:
+def _text(module: str) -> str:
     file = _spec_file(module)
-    return ast.parse(file.read_text(encoding="utf-8") if file is not None else "")
+    return file.read_text(encoding="utf-8") if file is not None else ""
+
+
+@cache
+def _whole(text: str) -> tuple[str, frozenset[str]]:
+    """A whole module, dumped, and the first-party modules it imports; most stages share most modules."""
+    tree = ast.parse(text)
+    imports = frozenset(_imports(tree))
+    return _dump(tree), imports
 
 
 def _dump(tree: ast.AST) -> str:
