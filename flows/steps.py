@@ -11,7 +11,8 @@ from tasks.caching import Runner
 from tasks.captions.task import build_vocabulary
 from tasks.collection.task import digest_collection, read_collection, require_captions
 from tasks.embedding.task import embed_features, embed_images
-from tasks.evaluation.task import Evaluation, EvaluationData, evaluate, read_evaluation, write_report
+from tasks.evaluation.inputs import EvaluationData
+from tasks.evaluation.task import Evaluation, evaluate, read_evaluation, write_report
 from tasks.features.task import extract_features, weights_digest
 from tasks.model.config import PoolingConfig, features_file
 

@@ -12,7 +12,8 @@ from tasks.evaluation.task import keep_report
 from tasks.model.config import PoolingConfig
 from tasks.registry.task import attach_report, candidate_model, register_model, run_of
 from tasks.surrogate.task import find_neighbours
-from tasks.training.task import TrainingData, train_ridge_head, train_triplet_head
+from tasks.training.inputs import TrainingData
+from tasks.training.task import train_ridge_head, train_triplet_head
 
 
 @flow(name="train-flow")

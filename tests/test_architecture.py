@@ -64,7 +64,7 @@ def room(name: str) -> str:
     """Which row of the table a module belongs to; `library` if it is not ours."""
     match name.split("."):
         case ["tasks", stage, *rest] if rest or stage in STAGES:
-            return "task" if rest == ["task"] else "pure"
+            return "task" if rest and (rest[0] in {"task", "inputs"} or rest[0].endswith("_stage")) else "pure"
         case ["tasks", shared]:
             return shared
         case [package, *_]:
@@ -184,6 +184,14 @@ print(sorted({{"prefect", "mlflow", "flows.train", "scenekin"}} & sys.modules.ke
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "['scenekin']"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("flow", ["train", "index", "evaluate"])
+def test_a_run_that_finds_all_in_the_cache_needs_no_torch(flow: str) -> None:
+    heavy = {"torch", "sklearn", "matplotlib", "nltk", "timm", "distributed", "sparse_dot_topn"}
+    script = f"import sys, flows.{flow}; print(sorted({heavy!r} & sys.modules.keys()))"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert done.stdout.splitlines()[-1] == "[]"
 
 
 def test_every_folder_with_code_is_packaged() -> None:

@@ -10,11 +10,6 @@ from storage.models import ModelRef
 from storage.reuse import known_rows
 from storage.tables import read_table, table_writer, vectors
 from tasks.caching import StageRun, stage
-from tasks.embedding.embed import embed_images as embed
-from tasks.features.descriptors import load_descriptors, project
-from tasks.images.loader import Refusal
-from tasks.model.device import choose_device
-from tasks.model.folder import load
 from tasks.progress import progress
 
 FILE = "embeddings.parquet"
@@ -23,6 +18,11 @@ FILE = "embeddings.parquet"
 @stage("embedding", libraries=("pillow", "torch", "torchvision", "timm"))
 def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) -> None:
     """A table of images → embeddings.parquet (sha256, embedding float16, an image's bytes once) and refused.json."""
+    from tasks.embedding.embed import embed_images as embed
+    from tasks.images.loader import Refusal
+    from tasks.model.device import choose_device
+    from tasks.model.folder import load
+
     table = read_table(run.open(images) / file)
     path_of = dict(zip(table["sha256"].to_pylist(), table["path"].to_pylist(), strict=True))
     network = load(run.workspace.root / model.path)
@@ -57,6 +57,9 @@ def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) ->
 @stage("embedding", libraries=("torch",))
 def embed_features(run: StageRun, images: Artifact, split: str, features: Artifact, model: ModelRef) -> None:
     """A split's captioned images, from features at hand, by a model with a frozen backbone → embeddings.parquet."""
+    from tasks.features.descriptors import load_descriptors, project
+    from tasks.model.folder import load
+
     network = load(run.workspace.root / model.path)
     digests = read_table(run.open(images) / f"captioned/{split}.parquet")["sha256"].to_pylist()
     config = network.config

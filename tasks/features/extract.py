@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterator, Sequence
 import torch
 from torch import Tensor, nn
 
+from tasks.images.config import Preprocessing
 from tasks.images.loader import Refusal, load_batches
-from tasks.images.preprocess import Preprocessing, normalise
+from tasks.images.preprocess import normalise
 from tasks.model.config import PoolingConfig
 from tasks.model.folding import fold_batch_norm
 from tasks.model.pooling import describe

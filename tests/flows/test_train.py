@@ -1,4 +1,3 @@
-import ast
 import json
 import os
 import re
@@ -17,8 +16,8 @@ import torch
 from storage.workspace import Workspace, locked
 from tasks import source
 from tasks.collection.demo import write_collection
-from tasks.features import task as features_task
-from tasks.training import task as training_task
+from tasks.features import extract as features_extract
+from tasks.training import ridge_stage
 from tests.command import SCENEKIN, Outcome, scenekin
 from tests.trained import (
     STEPS,
@@ -127,10 +126,14 @@ def test_prefect_says_so_too(trained: Trained) -> None:
     from prefect.client.schemas.sorting import FlowRunSort
 
     trained.train()
+    states: dict[str, str | None] = {}
     with get_client(sync_client=True) as client:
         (flow,) = client.read_flow_runs(limit=1, sort=FlowRunSort.START_TIME_DESC)
-        runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow.id])))
-    states = {run.name.partition("-")[0]: run.state_name for run in runs}
+        until = time.monotonic() + 30
+        while not states.keys() >= set(STEPS.values()) and time.monotonic() < until:
+            time.sleep(0.2)  # the server records task runs a little after they ended
+            runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow.id])))
+            states = {run.name.partition("-")[0]: run.state_name for run in runs}
     assert {stage: states[stage] for stage in STEPS.values()} == dict.fromkeys(STEPS.values(), "Cached")
 
 
@@ -164,8 +167,8 @@ def test_another_train_image_reruns_all_that_sees_it(trained_copy: Trained, monk
         extracted.extend(paths)
         return extract(backbone, poolings, paths, *others, **options)
 
-    extract = features_task.extract
-    monkeypatch.setattr(features_task, "extract", spy)
+    extract = features_extract.extract
+    monkeypatch.setattr(features_extract, "extract", spy)
     changed = change_image(trained_copy.collection, "train")
     answer = trained_copy.train().answer
     assert steps_run(answer) == set(STEPS) - {"vocabulary", "validation features", "neighbours"}
@@ -213,9 +216,9 @@ def test_a_line_of_code_reruns_the_stages_that_run_it(
 
 
 def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    fit_ridge = training_task.fit_ridge
+    fit_ridge = ridge_stage.fit_ridge
     monkeypatch.setattr(
-        training_task, "fit_ridge", lambda value, target, *others: fit_ridge(value, target.clip(0), *others)
+        ridge_stage, "fit_ridge", lambda value, target, *others: fit_ridge(value, target.clip(0), *others)
     )
     edit(monkeypatch, "tasks.training.ridge", "pass")
     assert steps_run(trained_copy.train().answer) == {"ridge", "ridge embeds", "evaluation", "report"}
@@ -223,10 +226,8 @@ def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, mon
 
 def edit(monkeypatch: pytest.MonkeyPatch, module: str, line: str) -> None:
     """Let keys be computed as if the module had one line more."""
-    parse, file = source._tree, source._spec_file(module)
-    assert file is not None
-    edited = ast.parse(f"{file.read_text()}\n{line}\n")
-    monkeypatch.setattr(source, "_tree", lambda name: edited if name == module else parse(name))
+    text = source._text
+    monkeypatch.setattr(source, "_text", lambda name: text(name) + f"\n{line}\n" * (name == module))
 
 
 def delete(file: Path) -> None:
@@ -335,7 +336,7 @@ def test_a_training_that_ends_early_registers_nothing(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(training_task, "fit_ridge", fail)
+    monkeypatch.setattr(ridge_stage, "fit_ridge", fail)
     assert trained_copy.train("ridge.dimension=12").sentence == sentence
     assert trained_copy.training_runs()[0].info.status == status
     assert registered_versions(trained_copy.workspace) == [1]

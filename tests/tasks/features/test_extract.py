@@ -1,8 +1,9 @@
 import torch
 
 from tasks.features.extract import extract
+from tasks.images.config import Preprocessing
 from tasks.images.loader import Refusal, load_pixels
-from tasks.images.preprocess import Preprocessing, normalise
+from tasks.images.preprocess import normalise
 from tasks.model.config import PoolingConfig
 from tasks.model.pooling import describe
 from tests.tasks.images.making import encode, noise

@@ -5,9 +5,9 @@ from collections.abc import Callable
 import pytest
 import torch
 
+from tasks.images.config import Preprocessing
 from tasks.images.decode import UnreadableImage
 from tasks.images.loader import Batch, Refusal, load_batches, load_pixels
-from tasks.images.preprocess import Preprocessing
 from tests.tasks.images.making import encode, flat
 
 SMALL = Preprocessing(size=64)

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from tasks.images.preprocess import Preprocessing, normalise, target_shape, to_pixels
+from tasks.images.config import Preprocessing
+from tasks.images.preprocess import normalise, target_shape, to_pixels
 from tests.tasks.images.making import flat, noise
 
 sides = st.integers(1, 20_000)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from tasks.images.preprocess import Preprocessing
+from tasks.images.config import Preprocessing
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.head import Projection
 from tasks.model.scene_model import SceneModel

@@ -1,11 +1,8 @@
-import hashlib
 from pathlib import Path
-from typing import Any, get_args
-from urllib.error import URLError
+from typing import get_args
 
 import pytest
 import torch
-import torchvision
 from PIL import Image
 from sklearn.datasets import load_sample_images
 from torch import nn
@@ -16,25 +13,12 @@ from tasks.model.backbones import (
     ARCHITECTURES,
     create_backbone,
     preprocessing_of,
-    weights_digest,
-    weights_file,
 )
 from tasks.model.config import BackboneConfig, BackboneName
+from tasks.model.weights import weights_file
 from tests.tasks.model.making import random
 
 LITE0 = BackboneConfig(name="efficientnet_lite0")
-
-
-@pytest.fixture(scope="module")
-def resnet18() -> nn.Module:
-    torch.manual_seed(0)
-    return torchvision.models.resnet18(weights=None).eval()
-
-
-@pytest.fixture
-def resnet18_file(resnet18: nn.Module, tmp_path: Path) -> Path:
-    torch.save(resnet18.state_dict(), tmp_path / "resnet18.pth")
-    return tmp_path / "resnet18.pth"
 
 
 @pytest.fixture(scope="module")
@@ -42,18 +26,6 @@ def pictures() -> dict[str, Image.Image]:
     samples = load_sample_images()
     names = (Path(name).name for name in samples.filenames)
     return dict(zip(names, map(Image.fromarray, samples.images), strict=True))
-
-
-@pytest.fixture
-def offline(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
-    """An empty torch cache, and no network."""
-
-    def no_network(*_: Any, **__: Any) -> None:
-        raise URLError("no network")
-
-    monkeypatch.setattr(torch.hub, "download_url_to_file", no_network)
-    monkeypatch.setattr(torch.hub, "get_dir", lambda: str(tmp_path))
-    return tmp_path
 
 
 @pytest.mark.parametrize("name", get_args(BackboneName))
@@ -97,19 +69,6 @@ def test_a_resnet_from_a_file_is_torchvision_s_without_its_end(resnet18: nn.Modu
     feature_map_BCHW = backbone(random(2, 3, 64, 96))
     logits = resnet18.fc(feature_map_BCHW.mean((2, 3)))
     torch.testing.assert_close(logits, resnet18(random(2, 3, 64, 96)))
-
-
-def test_the_digest_is_that_of_the_weights_file(resnet18_file: Path) -> None:
-    config = BackboneConfig(name="resnet18", weights=str(resnet18_file))
-    assert weights_digest(config) == hashlib.sha256(resnet18_file.read_bytes()).hexdigest()
-    assert weights_digest(config) != weights_digest(LITE0)
-
-
-def test_a_missing_weights_file_is_said(tmp_path: Path) -> None:
-    config = BackboneConfig(name="resnet18", weights=str(tmp_path / "nothing.pth"))
-    for use in (create_backbone, weights_file, weights_digest):
-        with pytest.raises(InputError, match=r"No weights file at .*nothing\.pth; set backbone\.weights"):
-            use(config)
 
 
 def test_weights_of_another_network_are_refused(resnet18_file: Path) -> None:
@@ -159,12 +118,3 @@ def test_without_file_cache_and_network_one_sentence_says_what_to_do(offline: Pa
     ):
         create_backbone(BackboneConfig(name="resnet101"))
     assert not list(offline.glob("checkpoints/*.pth"))
-
-
-def test_weights_in_torch_s_cache_are_used(offline: Path, resnet18_file: Path) -> None:
-    name = Path(torchvision.models.ResNet18_Weights.IMAGENET1K_V1.url).name
-    (offline / "checkpoints").mkdir()
-    cached = offline / "checkpoints" / name
-    resnet18_file.rename(cached)
-    assert weights_file(BackboneConfig(name="resnet18")) == cached
-    assert weights_digest(BackboneConfig(name="resnet18")) == hashlib.sha256(cached.read_bytes()).hexdigest()

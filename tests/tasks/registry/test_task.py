@@ -18,8 +18,9 @@ from storage.registry import Registered
 from storage.tracking import tracking_client, training_run
 from storage.workspace import Workspace
 from tasks.captions.vocabulary import build_vocabulary
+from tasks.images.config import Preprocessing
 from tasks.images.decode import decode
-from tasks.images.preprocess import Preprocessing, to_pixels
+from tasks.images.preprocess import to_pixels
 from tasks.model.backbones import create_backbone
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.folder import load, save
