@@ -94,11 +94,15 @@ def _is_first_party(module: str) -> bool:
 
 @cache
 def _spec_file(module: str) -> Path | None:
-    try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
-        return None
-    return Path(spec.origin) if spec is not None and spec.origin is not None else None
+    """The file of a module, found without importing what it lies in."""
+    package, *inner = module.split(".")
+    spec = importlib.util.find_spec(package)
+    for root in (spec.submodule_search_locations or ()) if spec is not None else ():
+        path = Path(root).joinpath(*inner)
+        for file in (path / "__init__.py", path.with_name(f"{path.name}.py")):
+            if file.is_file():
+                return file
+    return None
 
 
 def _text(module: str) -> str:

@@ -189,7 +189,15 @@ print(sorted({{"prefect", "mlflow", "flows.train", "scenekin"}} & sys.modules.ke
 @pytest.mark.parametrize("flow", ["train", "index", "evaluate"])
 def test_a_run_that_finds_all_in_the_cache_needs_no_torch(flow: str) -> None:
     heavy = {"torch", "sklearn", "matplotlib", "nltk", "timm", "distributed", "sparse_dot_topn"}
-    script = f"import sys, flows.{flow}; print(sorted({heavy!r} & sys.modules.keys()))"
+    script = f"""
+import sys, flows.{flow}
+from tasks.caching import Stage
+
+stages = [value for name in list(sys.modules) if name.endswith(".task")
+          for value in vars(sys.modules[name]).values() if isinstance(value, Stage)]
+assert all(stage.key() for stage in stages) and stages
+print(sorted({heavy!r} & sys.modules.keys()))
+"""
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "[]"
 
