@@ -1,5 +1,6 @@
 """evaluate-flow: how good a registered model and the candidates trained beside it are, on a split of a collection."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 from prefect import flow
@@ -22,13 +23,17 @@ def evaluate_flow(
     images: str | None = None,
     format: str | None = None,
     runtime: Runtime | None = None,
+    columns: Mapping[str, str] | None = None,
 ) -> EvaluateResult:
-    """Evaluate with the settings that the model was trained with; without a collection, on the demo's."""
+    """Evaluate with the settings that the model was trained with; without a collection, on the demo's.
+
+    `columns` are those of CollectionConfig where this collection has others than the one trained on.
+    """
     with opened("evaluate-flow", workspace, collection, images, runtime or Runtime()) as run:
         registered = find_registered(run.workspace, model)
         config = Config.model_validate_json(registered.config)
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
-        prepared = prepare(run, read(run, format, config), split, config)
+        prepared = prepare(run, read(run, format, config.with_columns(columns or {})), split, config)
         name = f"scenekin version {registered.version}"
         evaluation, report = report_on(
             run, prepared, registered.candidates, f"Evaluation on {split}", name, (registered.reason,), config

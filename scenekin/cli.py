@@ -44,6 +44,14 @@ Format = Annotated[
     Optional[str],  # noqa: UP045
     typer.Option("--format", help="The collection's format, if looking at it does not tell."),
 ]
+ImageColumn = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--image-column", help="The column of a table that names the images, if its name does not tell."),
+]
+CaptionColumn = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--caption-column", help="The column of a table that holds the captions."),
+]
 ConfigFile = Annotated[
     Optional[Path],  # noqa: UP045
     typer.Option("--config", metavar="F.yaml", help="Settings; `scenekin config` prints all with their defaults."),
@@ -97,6 +105,8 @@ def check(
     collection: Collection,
     format: Format = None,
     images: Images = None,
+    image_column: ImageColumn = None,
+    caption_column: CaptionColumn = None,
     workspace: Workspace = None,  # noqa: ARG001  taken by every command; this one writes nothing
     json: AsJson = False,
 ) -> None:
@@ -109,7 +119,8 @@ def check(
     from tasks.progress import progress
 
     files, pictures = (Files(tree.paths, tree.open) for tree in Source(collection, images).trees())
-    found = gather(files, pictures, format, CollectionConfig(), workers=os.cpu_count() or 1, progress=progress)
+    settings = CollectionConfig(image_column=image_column, caption_column=caption_column)
+    found = gather(files, pictures, format, settings, workers=os.cpu_count() or 1, progress=progress)
     _say(summary(found), json, describe(found))
 
 
@@ -121,11 +132,13 @@ def train(
     set: Assignments = None,
     format: Format = None,
     images: Images = None,
+    image_column: ImageColumn = None,
+    caption_column: CaptionColumn = None,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
     """Learn from a captioned collection; register the better of the candidates."""
-    settings = _settings(config, set)
+    settings = _settings(config, set).with_columns(_columns(image_column, caption_column))
     from flows.train import train_flow
 
     result = _run(train_flow, collection, settings, _path(workspace), images, format)
@@ -143,11 +156,13 @@ def index(
     set: Assignments = None,
     format: Format = None,
     images: Images = None,
+    image_column: ImageColumn = None,
+    caption_column: CaptionColumn = None,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
     """Make or refresh the index of a collection, with captions or without."""
-    settings = _settings(config, set)
+    settings = _settings(config, set).with_columns(_columns(image_column, caption_column))
     from flows.index import index_flow
 
     result = _run(index_flow, collection, name, model, settings, _path(workspace), images, format, allow_shrink)
@@ -164,6 +179,8 @@ def evaluate(
     set: Assignments = None,
     format: Format = None,
     images: Images = None,
+    image_column: ImageColumn = None,
+    caption_column: CaptionColumn = None,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
@@ -171,9 +188,10 @@ def evaluate(
     if split not in ("train", "validation", "test"):
         raise typer.BadParameter("choose train, validation or test", param_hint="--split")
     runtime = _settings(config, set).runtime  # all other settings are those that the model was trained with
+    columns = _columns(image_column, caption_column)
     from flows.evaluate import evaluate_flow
 
-    result = _run(evaluate_flow, collection, split, model, _path(workspace), images, format, runtime)
+    result = _run(evaluate_flow, collection, split, model, _path(workspace), images, format, runtime, columns)
     _say(result.model_dump(mode="json"), json, _evaluate_text(result))
 
 
@@ -289,6 +307,11 @@ def _run(flow: Callable[..., T], *args: Any) -> T:
             raise
         server = PREFECT_API_URL.value() or "of this run"
         raise InputError(f"The Prefect server {server} does not answer; start it, or unset PREFECT_API_URL.") from error
+
+
+def _columns(image_column: str | None, caption_column: str | None) -> dict[str, str]:
+    named = {"image_column": image_column, "caption_column": caption_column}
+    return {name: column for name, column in named.items() if column is not None}
 
 
 def _path(workspace: Path | None) -> str | None:

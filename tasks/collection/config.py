@@ -1,15 +1,22 @@
 """How a collection is read; its own splits, where it has any, come before these."""
 
-from typing import Self
+from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class CollectionConfig(BaseModel):
-    """The seeded split of a collection that brings none: its seed and the shares held out (METHOD.md 1)."""
+    """Which columns and annotations are read, and the seeded split of a collection that brings none (METHOD.md 1).
+
+    `image_column` and `caption_column` are of tables, found by looking unless named; `annotations` are of Visual
+    Genome. `split_seed` and the fractions held out decide the split.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    image_column: str | None = None
+    caption_column: str | None = None
+    annotations: Literal["regions", "objects"] = "regions"
     split_seed: int = 0
     validation_fraction: float = Field(default=0.1, ge=0, lt=1)
     test_fraction: float = Field(default=0.1, ge=0, lt=1)

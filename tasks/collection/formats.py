@@ -1,5 +1,6 @@
 """The formats that scenekin knows, and which of them a collection is in."""
 
+from tasks.collection.config import CollectionConfig
 from tasks.collection.readers.coco import Coco
 from tasks.collection.readers.flickr8k import Flickr8k
 from tasks.collection.readers.folder import Folder
@@ -12,7 +13,9 @@ CAPTIONED: tuple[Reader, ...] = (Flickr8k(), Coco(), ImageFolder())
 READERS: dict[str, Reader] = {reader.name: reader for reader in (*CAPTIONED, FOLDER)}
 
 
-def read_collection(files: Files, images: Files, format: str | None = None) -> Reading:
+def read_collection(
+    files: Files, images: Files, format: str | None = None, config: CollectionConfig | None = None
+) -> Reading:
     """Items and problems of the collection in `files`, whose image paths refer to `images`.
 
     The format is the named one, else found by looking. Raises InputError where that leaves none or several.
@@ -21,7 +24,7 @@ def read_collection(files: Files, images: Files, format: str | None = None) -> R
         raise InputError(f"There is no format {format!r}; choose one of {', '.join(READERS)}.")
     try:
         reader = READERS[format] if format else _detect(files, images)
-        return reader.read(files, images)
+        return reader.read(files, images, config or CollectionConfig())
     except OSError as error:
         raise InputError(f"A file of the collection cannot be read: {error}.") from error
 

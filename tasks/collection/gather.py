@@ -23,7 +23,7 @@ def gather(
     progress: Progress,
 ) -> Collection:
     """All that is usable and all that is wrong. Raises InputError where the files are no collection."""
-    reading = read_collection(files, images, format)
+    reading = read_collection(files, images, format, config)
     facts = _look_at_all(paths_to_look_at(reading, images), images, workers, progress)
     return assemble(reading, facts, config)
 

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Literal, Protocol
 
+from tasks.collection.config import CollectionConfig
+
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
@@ -61,6 +63,6 @@ class Reader(Protocol):
         """Whether these files are of this format; looks at names and, where these are not enough, inside."""
         ...
 
-    def read(self, files: Files, images: Files) -> Reading:
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
         """Items and problems; `images` are the files that image paths refer to. Raises InputError."""
         ...

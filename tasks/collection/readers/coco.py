@@ -5,6 +5,7 @@ import posixpath
 import re
 from typing import Any
 
+from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
 from tasks.collection.records import Files, Item, Problem, Reading, Split
@@ -23,7 +24,7 @@ class Coco:
         """Whether a JSON file says `captions` in its name or holds the lists."""
         return bool(_captions_files(files))
 
-    def read(self, files: Files, images: Files) -> Reading:
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (a reader's signature)
         """An item for each entry of `images`, and for each other image on disk. Raises InputError."""
         sources = _captions_files(files)
         if not sources:

@@ -5,6 +5,7 @@ import posixpath
 import re
 from collections.abc import Iterator, Mapping
 
+from tasks.collection.config import CollectionConfig
 from tasks.collection.csv_rows import read_csv
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
@@ -31,7 +32,7 @@ class Flickr8k:
         """Whether there are token lines, by name, or a table in the root that begins with its header."""
         return _named(files, TOKENS) is not None or _has_table(files)
 
-    def read(self, files: Files, images: Files) -> Reading:
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (a reader's signature)
         """An item for each name in captions or split lists, and for each other image. Raises InputError."""
         problems: list[Problem] = []
         captions: dict[str, list[str]] = {}

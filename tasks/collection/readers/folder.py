@@ -1,5 +1,6 @@
 """A folder of images alone: a database to search, without captions."""
 
+from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_image
 from tasks.collection.image_paths import ImagePaths
 from tasks.collection.records import Files, Reading
@@ -15,7 +16,7 @@ class Folder:
         """Whether there is an image, by name."""
         return any(map(is_image, files.paths))
 
-    def read(self, files: Files, images: Files) -> Reading:  # noqa: ARG002 (a reader's signature)
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (a reader's signature)
         """An item for each image. Raises InputError where there is none."""
         items = ImagePaths(images.paths).unlisted([])
         if not items:

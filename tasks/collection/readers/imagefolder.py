@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tasks.collection.config import CollectionConfig
 from tasks.collection.csv_rows import read_csv
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
@@ -41,7 +42,7 @@ class ImageFolder:
         """Whether there is a metadata file, by name."""
         return any(_is_metadata(path) for path in files.paths)
 
-    def read(self, files: Files, images: Files) -> Reading:
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002
         """An item for each file that metadata name, and for each other image. Raises InputError."""
         problems: list[Problem] = []
         sources = _sources(files, problems)

@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from tasks.collection import demo
+from tasks.collection.config import CollectionConfig
 from tasks.collection.demo import write_collection
 from tasks.collection.drawn.scenes import make_scenes
 from tasks.collection.drawn.wording import word_captions
@@ -24,7 +25,7 @@ def test_a_reader_finds_every_image_with_its_captions_in_its_split(tmp_path: Pat
     paths = sorted(_contents(tmp_path / "demo"))
     files = Files(paths, lambda path: (tmp_path / "demo" / path).open("rb"))
     assert ImageFolder().recognises(files)
-    reading = ImageFolder().read(files, files)
+    reading = ImageFolder().read(files, files, CollectionConfig())
     assert reading.has_splits
     assert not reading.problems
     items = sorted(reading.items, key=lambda item: Path(item.path).name)

@@ -3,6 +3,7 @@ from typing import Any
 
 import pytest
 
+from tasks.collection.config import CollectionConfig
 from tasks.collection.formats import read_collection
 from tasks.collection.readers.coco import Coco
 from tasks.collection.records import Files, Problem
@@ -92,7 +93,7 @@ def test_two_entries_of_one_id_shift_no_caption() -> None:
 def test_what_is_no_captions_file_is_one_sentence(content: str) -> None:
     files = files_of({"captions.json": content, **pictures("a.jpg")})
     with pytest.raises(InputError, match=r"^captions\.json .*\.$"):
-        Coco().read(files, files)
+        Coco().read(files, files, CollectionConfig())
 
 
 def test_other_json_is_not_recognised() -> None:
@@ -102,4 +103,4 @@ def test_other_json_is_not_recognised() -> None:
     assert not Coco().recognises(files_of({"sources.json": "{}", "._captions.json": ""}))
     assert Coco().recognises(Files(["annotations/captions_train2014.json"], refuse))
     with pytest.raises(InputError, match="no captions JSON"):
-        Coco().read(files_of({}), files_of({}))
+        Coco().read(files_of({}), files_of({}), CollectionConfig())

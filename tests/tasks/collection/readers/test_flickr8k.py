@@ -1,5 +1,6 @@
 import pytest
 
+from tasks.collection.config import CollectionConfig
 from tasks.collection.readers.flickr8k import Flickr8k
 from tasks.collection.records import Problem
 from tasks.errors import InputError
@@ -101,4 +102,4 @@ def test_other_text_files_are_no_captions() -> None:
     assert not Flickr8k().recognises(files_of({"captions.txt": "A dog .\n", "._Flickr8k.token.txt": ""}))
     files = files_of(pictures("a.jpg"))
     with pytest.raises(InputError, match=r"no Flickr8k\.token\.txt"):
-        Flickr8k().read(files, files)
+        Flickr8k().read(files, files, CollectionConfig())

@@ -1,5 +1,6 @@
 import pytest
 
+from tasks.collection.config import CollectionConfig
 from tasks.collection.readers.folder import Folder
 from tasks.errors import InputError
 from tests.tasks.collection.making import collect, files_of, pictures
@@ -18,4 +19,4 @@ def test_a_folder_without_images_is_one_sentence() -> None:
     files = files_of({"notes.txt": ""})
     assert not Folder().recognises(files)
     with pytest.raises(InputError, match="no images"):
-        Folder().read(files, files)
+        Folder().read(files, files, CollectionConfig())

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.collection.config import CollectionConfig
 from tasks.collection.readers.imagefolder import ImageFolder
 from tasks.collection.records import Problem
 from tasks.errors import InputError
@@ -165,4 +166,4 @@ def test_without_metadata_it_is_one_sentence() -> None:
     files = files_of({"._metadata.csv": "", **pictures("a.jpg")})
     assert not ImageFolder().recognises(files)
     with pytest.raises(InputError, match="no metadata file"):
-        ImageFolder().read(files, files)
+        ImageFolder().read(files, files, CollectionConfig())
