@@ -11,7 +11,7 @@ from storage.errors import StorageError
 from storage.index import Manifest, current_manifest, index_rows, index_vectors
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
-from tasks.images.decode import UnreadableImage, decode
+from tasks.images.decode import UnreadableImage
 from tasks.images.preprocess import to_pixels
 from tasks.model.folder import load
 from tasks.model.scene_model import SceneModel
@@ -59,7 +59,7 @@ class Searcher:
         """embedding_D of an image file or its bytes, as the index's own images went. Raises InputError."""
         try:
             data = image if isinstance(image, bytes) else Path(image).read_bytes()
-            pixels_HWC = to_pixels(decode(data), self.model.config.preprocessing)
+            pixels_HWC = to_pixels(data, self.model.config.preprocessing)
         except OSError as error:
             raise InputError(f"The query {image!s} cannot be read: {error.strerror}.") from error
         except UnreadableImage as error:

@@ -1,10 +1,12 @@
 """What a reader found joined with what the files' bytes say: the collection that all later stages work on."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tasks.collection.config import CollectionConfig
 from tasks.collection.facts import Fact
+from tasks.collection.looks import Look, alike
 from tasks.collection.records import Item, Problem, Reading, Split
 from tasks.collection.splits import draw_split
 from tasks.collection.text import is_unicode, printable
@@ -53,7 +55,9 @@ def assemble(reading: Reading, facts: Mapping[str, Fact], config: CollectionConf
             ImageRecord(item.image_id, item.path, outcome.sha256, outcome.width, outcome.height, split, item.captions)
         )
     images.sort(key=lambda image: image.image_id)
-    problems = [*reading.problems, *refusals, *_shortcomings(images)]
+    looks = {fact.sha256: fact.look for fact in facts.values() if fact.look is not None}
+    repeats = [*_copies(images), *_near_duplicates(images, looks)]
+    problems = [*reading.problems, *refusals, *_shortcomings(images), *repeats]
     return Collection(
         reading.format,
         tuple(images),
@@ -91,6 +95,38 @@ def _shortcomings(images: Sequence[ImageRecord]) -> Iterator[Problem]:
             yield Problem("no-caption", image.image_id, "kept as an image to search, not to learn from")
         if image.split is None:
             yield Problem("no-split", image.image_id, "in no split; kept as an image to search")
+
+
+def _copies(images: Sequence[ImageRecord]) -> Iterator[Problem]:
+    """Every image whose bytes an earlier one has; a split that another one leaks into is told first."""
+    earlier: dict[str, dict[Split | None, ImageRecord]] = defaultdict(dict)
+    for image in images:
+        yield from _told("copy", image, earlier[image.sha256], "the same bytes as")
+        earlier[image.sha256].setdefault(image.split, image)
+
+
+def _near_duplicates(images: Sequence[ImageRecord], looks: Mapping[str, Look]) -> Iterator[Problem]:
+    """Every image that looks like an earlier one of other bytes."""
+    first = {image.sha256: image for image in reversed(images) if image.sha256 in looks}
+    pictured = sorted(first.values(), key=lambda image: image.image_id)
+    earlier: dict[int, dict[Split | None, ImageRecord]] = defaultdict(dict)
+    for before, row in alike([looks[image.sha256] for image in pictured]):
+        earlier[row].setdefault(pictured[before].split, pictured[before])
+    for row, found in earlier.items():
+        yield from _told("near-duplicate", pictured[row], found, "looks like")
+
+
+def _told(
+    kind: str, image: ImageRecord, earlier: Mapping[Split | None, ImageRecord], likeness: str
+) -> Iterator[Problem]:
+    """That the image repeats one of the earlier images, by split: across splits if it does so anywhere."""
+    across = [other for split, other in earlier.items() if None not in (split, image.split) and split != image.split]
+    if across:
+        detail = f"in {image.split}, {likeness} {across[0].image_id} in {across[0].split}; both are kept"
+        yield Problem(f"{kind}-across-splits", image.image_id, detail)
+    elif earlier:
+        other = next(iter(earlier.values()))
+        yield Problem(kind, image.image_id, f"{likeness} {other.image_id}; both are kept")
 
 
 def _in_order(problems: Iterable[Problem]) -> tuple[Problem, ...]:

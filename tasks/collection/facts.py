@@ -4,28 +4,30 @@ import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from tasks.collection.looks import LEAST_SIDE, Look, look_of
 from tasks.collection.records import Files, Reading
-from tasks.images.decode import UnreadableImage, decode
+from tasks.images.decode import UnreadableImage, decode_reduced
 
 
 @dataclass(frozen=True)
 class Fact:
-    """SHA-256 of the bytes, width and height in pixels as shown; `problem` says why there is no picture."""
+    """SHA-256 of the bytes, width and height in pixels as shown, and its look; or the problem that it is none."""
 
     sha256: str
     width: int
     height: int
     problem: str | None = None
+    look: Look | None = None
 
 
 def look_at(data: bytes) -> Fact:
     """The facts of one file's bytes, decoded to the end so that a truncated picture is found."""
     sha256 = hashlib.sha256(data).hexdigest()
     try:
-        image = decode(data)
+        picture = decode_reduced(data, LEAST_SIDE)
     except UnreadableImage as error:
         return Fact(sha256, 0, 0, str(error))
-    return Fact(sha256, image.width, image.height)
+    return Fact(sha256, picture.width, picture.height, look=look_of(picture.image))
 
 
 def look_at_file(path: str, read: Callable[[str], bytes]) -> Fact | None:

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from tasks.errors import InputError
 from tasks.images.config import Preprocessing
-from tasks.images.decode import decode
 from tasks.images.preprocess import to_pixels
 
 
@@ -32,7 +31,7 @@ class Refusal:
 
 def load_pixels(path: str, read: Callable[[str], bytes], preprocessing: Preprocessing) -> Tensor:
     """pixels_HWC of one file. Raises UnreadableImage, InputError or OSError."""
-    return to_pixels(decode(read(path)), preprocessing)
+    return to_pixels(read(path), preprocessing)
 
 
 def load_batches(

@@ -1,4 +1,4 @@
-"""An upright RGB picture to the pixels that a backbone sees."""
+"""A file's bytes to the pixels that a backbone sees."""
 
 import numpy as np
 import torch
@@ -6,6 +6,9 @@ from PIL import Image
 from torch import Tensor
 
 from tasks.images.config import Preprocessing
+from tasks.images.decode import decode_reduced
+
+SPARE = 2  # times the size wanted: what the JPEG decoder leaves, so that the bicubic filter decides how it looks
 
 
 def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple[int, int]:
@@ -19,9 +22,14 @@ def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple
     return rounded(height), rounded(width)
 
 
-def to_pixels(image: Image.Image, preprocessing: Preprocessing) -> Tensor:
-    """pixels_HWC, uint8, resized with an antialiased bicubic filter to `target_shape`."""
-    height, width = target_shape(image.width, image.height, preprocessing)
+def to_pixels(data: bytes, preprocessing: Preprocessing) -> Tensor:
+    """pixels_HWC, uint8, of a file's bytes, resized with an antialiased bicubic filter to `target_shape`.
+
+    Raises UnreadableImage.
+    """
+    picture = decode_reduced(data, SPARE * preprocessing.size)
+    height, width = target_shape(picture.width, picture.height, preprocessing)
+    image = picture.image
     if image.size != (width, height):
         image = image.resize((width, height), Image.Resampling.BICUBIC)
     return torch.from_numpy(np.array(image))

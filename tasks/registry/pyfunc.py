@@ -9,7 +9,6 @@ import torch
 from mlflow.models import set_model
 from mlflow.pyfunc.model import PythonModel
 
-from tasks.images.decode import decode
 from tasks.images.preprocess import to_pixels
 from tasks.model.folder import load
 
@@ -26,7 +25,7 @@ class SceneEmbedder(PythonModel):
         del context, params
         preprocessing = self.model.config.preprocessing
         with torch.inference_mode():
-            rows = [self.model(to_pixels(decode(data), preprocessing)[None]) for data in model_input["image"]]
+            rows = [self.model(to_pixels(data, preprocessing)[None]) for data in model_input["image"]]
         return torch.cat(rows).numpy()
 
 

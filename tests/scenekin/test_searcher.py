@@ -13,7 +13,6 @@ from scenekin import Result, Searcher
 from storage.errors import StorageError
 from tasks.errors import InputError
 from tasks.features.descriptors import load_descriptors, project
-from tasks.images.decode import decode
 from tasks.images.preprocess import to_pixels
 from tasks.model.folder import load
 from tests.trained import Trained, mlflow_client
@@ -143,8 +142,7 @@ def test_features_at_hand_and_the_whole_network_agree(trained: Trained) -> None:
 
 
 def pixels(trained: Trained, path: str, model: torch.nn.Module) -> torch.Tensor:
-    image = decode((trained.collection / path).read_bytes())
-    return to_pixels(image, model.config.preprocessing)[None]  # type: ignore[arg-type]
+    return to_pixels((trained.collection / path).read_bytes(), model.config.preprocessing)[None]  # type: ignore[arg-type]
 
 
 SERVE = """

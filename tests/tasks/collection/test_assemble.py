@@ -6,7 +6,10 @@ from hypothesis import strategies as st
 from tasks.collection.assemble import ImageRecord, assemble
 from tasks.collection.config import CollectionConfig
 from tasks.collection.facts import Fact
-from tasks.collection.records import Item, Problem, Reading
+from tasks.collection.looks import look_of
+from tasks.collection.records import Item, Problem, Reading, Split
+from tasks.images.decode import decode
+from tests.tasks.images.making import photograph, variants
 
 CONFIG = CollectionConfig()
 REFUSALS = {"duplicate-id", "outside-collection", "bad-name", "missing-image", "unreadable-image"}
@@ -62,6 +65,32 @@ def test_every_refusal_names_its_item_and_reason() -> None:
         Problem("outside-collection", "/etc/passwd", "/etc/passwd is outside the images' folder and not read", 6),
         Problem("unreadable-image", "3", "truncated", 4),
     )
+
+
+def test_copies_are_told_and_leaks_by_name() -> None:
+    facts = {f"{name}.jpg": Fact(name[0], 1, 1) for name in ("x1", "x2", "x3", "y1", "y2", "z1")}
+    splits: dict[str, Split | None] = {"x1": "train", "x2": "test", "x3": "train", "y1": "test", "y2": None}
+    items = [Item(name, f"{name}.jpg", split=split) for name, split in splits.items()]
+    collection = assemble(Reading("coco", items, has_splits=True), facts, CONFIG)
+    assert len(collection.images) == 5
+    assert [(told.kind, told.item, told.detail) for told in collection.problems if told.kind != "no-split"] == [
+        ("copy", "y2", "the same bytes as y1; both are kept"),
+        ("copy-across-splits", "x2", "in test, the same bytes as x1 in train; both are kept"),
+        ("copy-across-splits", "x3", "in train, the same bytes as x2 in test; both are kept"),
+    ]
+
+
+def test_near_duplicates_are_told_and_leaks_by_name() -> None:
+    looks = [look_of(decode(data)) for data in variants(photograph())]
+    facts = {f"{n}.jpg": Fact(str(n), 1, 1, look=look) for n, look in enumerate(looks)}
+    facts["other.jpg"] = Fact("other", 1, 1, look=look_of(photograph(seed=1)))
+    items = [Item("0", "0.jpg", split="train"), Item("1", "1.jpg", split="train"), Item("2", "2.jpg", split="test")]
+    items.append(Item("other", "other.jpg", split="test"))
+    collection = assemble(Reading("coco", items, has_splits=True), facts, CONFIG)
+    assert [(told.kind, told.item, told.detail) for told in collection.problems] == [
+        ("near-duplicate", "1", "looks like 0; both are kept"),
+        ("near-duplicate-across-splits", "2", "in test, looks like 0 in train; both are kept"),
+    ]
 
 
 def test_a_caption_is_missed_only_where_others_have_one() -> None:

@@ -1,13 +1,29 @@
 import hashlib
 
+from PIL import ExifTags, Image
+
 from tasks.collection.facts import Fact, look_at, look_at_file, paths_to_look_at
+from tasks.collection.looks import look_of
 from tasks.collection.records import Item, Reading
+from tasks.images.decode import decode
 from tests.tasks.collection.making import files_of, picture
+from tests.tasks.images.making import encode, flat, noise
 
 
 def test_a_picture() -> None:
     data = picture(size=(5, 2))
-    assert look_at(data) == Fact(hashlib.sha256(data).hexdigest(), 5, 2)
+    look = look_of(decode(data))
+    assert look_at(data) == Fact(hashlib.sha256(data).hexdigest(), 5, 2, look=look)
+
+
+def test_a_large_jpeg_is_decoded_in_part_and_told_in_full() -> None:
+    for value, size in ((1, (800, 600)), (6, (600, 800))):
+        exif = Image.Exif()
+        exif[ExifTags.Base.Orientation] = value
+        fact = look_at(encode(flat("navy", 800, 600), "jpeg", exif=exif))
+        assert (fact.width, fact.height) == size
+    with_end_cut = encode(noise(800, 600), "jpeg")[:-2000]
+    assert "truncated" in (look_at(with_end_cut).problem or "")
 
 
 def test_what_is_no_picture_has_a_reason() -> None:

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
 
-from tasks.images.decode import MAX_PIXELS, UnreadableImage, decode
+from tasks.images.decode import MAX_PIXELS, UnreadableImage, decode, decode_reduced
 from tests.shared import DATA, case, with_shared
-from tests.tasks.images.making import encode, flat, noise
+from tests.tasks.images.making import encode, flat, noise, photograph
 
 PILLOW_FILES = DATA / "imperfect" / "pillow_tests"
 
@@ -103,6 +103,61 @@ def test_cmyk_looks_like_its_rgb_twin() -> None:
     colour = (200, 60, 30)
     twin = rgb(encode(flat(colour).convert("CMYK"), "jpeg", quality=95))
     np.testing.assert_allclose(twin, np.broadcast_to(colour, twin.shape), atol=3)
+
+
+def grey_inks() -> bytes:
+    """An ICC profile of a press whose black is black and whose other inks all print the grey of L* = 50."""
+    ramp = bytes(range(256))
+    matrix = struct.pack(">9i", *(65536 * (place % 4 == 0) for place in range(9)))
+    lightness = [0 if inks % 2 else 128 if inks else 255 for inks in range(2**4)]
+    clut = bytes(value for light in lightness for value in (light, 128, 128))
+    table = b"mft1" + bytes(4) + bytes([4, 3, 2, 0]) + matrix + 4 * ramp + clut + 3 * ramp
+    white = b"XYZ " + bytes(4) + struct.pack(">3i", 63190, 65536, 54061)
+    name = b"desc" + bytes(4) + struct.pack(">I", 5) + b"inks\0" + bytes(78)
+    tags = {b"desc": name, b"wtpt": white, b"A2B0": table}
+    start, directory, body = 128 + 4 + 12 * len(tags), struct.pack(">I", len(tags)), b""
+    for signature, content in tags.items():
+        padded = content + bytes(-len(content) % 4)
+        directory += signature + struct.pack(">II", start + len(body), len(content))
+        body += padded
+    size = start + len(body)
+    header = struct.pack(
+        ">I4xI4s4s4s12x4s28x3i48x", size, 0x02400000, b"prtr", b"CMYK", b"Lab ", b"acsp", 63190, 65536, 54061
+    )
+    return header + directory + body
+
+
+def test_inks_go_through_their_own_profile() -> None:
+    inks = flat((0, 255, 255, 0), mode="CMYK")
+    for format in ("tiff", "jpeg"):
+        shown = rgb(encode(inks, format, icc_profile=grey_inks()))
+        np.testing.assert_allclose(shown, 119, atol=2)  # L* 50 in sRGB
+        np.testing.assert_array_equal(rgb(encode(inks, format, icc_profile=b"damaged")), rgb(encode(inks, format)))
+
+
+@pytest.mark.parametrize("value", STORED)
+def test_a_large_jpeg_reduced_looks_as_in_full(value: int) -> None:
+    shown = np.asarray(photograph(1200, 900))
+    data = with_orientation(Image.fromarray(np.ascontiguousarray(STORED[value](shown))), value, "jpeg")
+    picture = decode_reduced(data, 448)
+    assert (picture.width, picture.height) == (1200, 900)
+    assert picture.image.size == (600, 450)
+    full = decode(data).resize((224, 168), Image.Resampling.BICUBIC)
+    reduced = picture.image.resize((224, 168), Image.Resampling.BICUBIC)
+    assert np.abs(np.asarray(full).astype(int) - reduced).mean() < 1
+
+
+@pytest.mark.parametrize(("size", "side", "decoded"), [((900, 2), 64, (450, 1)), ((50, 40), 64, (50, 40))])
+def test_reducing_thin_and_small_jpegs(size: tuple[int, int], side: int, decoded: tuple[int, int]) -> None:
+    picture = decode_reduced(encode(noise(*size), "jpeg"), side)
+    assert (picture.image.size, (picture.width, picture.height)) == (decoded, size)
+
+
+@pytest.mark.parametrize("format", ["png", "tiff", "webp", "avif", "heif"])
+def test_other_formats_come_in_full(format: str) -> None:
+    picture = decode_reduced(encode(photograph(), format), 64)
+    assert (picture.image.size, picture.image.mode) == ((320, 240), "RGB")
+    assert np.abs(np.asarray(picture.image).astype(int) - photograph()).mean() < 8
 
 
 def test_sixteen_bits_are_scaled_not_clipped() -> None:

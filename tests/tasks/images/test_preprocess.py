@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from tasks.images.config import Preprocessing
 from tasks.images.preprocess import normalise, target_shape, to_pixels
-from tests.tasks.images.making import flat, noise
+from tests.tasks.images.making import encode, flat, noise
 
 sides = st.integers(1, 20_000)
 strides = st.sampled_from([8, 16, 32])
@@ -48,19 +48,19 @@ def test_target_shape_by_hand(width: int, height: int, shape: tuple[int, int]) -
 
 
 def test_a_picture_of_the_right_size_stays_untouched() -> None:
-    pixels_HWC = to_pixels(noise(224, 224), Preprocessing())
+    pixels_HWC = to_pixels(encode(noise(224, 224)), Preprocessing())
     assert pixels_HWC.dtype == torch.uint8
     np.testing.assert_array_equal(pixels_HWC, np.asarray(noise(224, 224)))
 
 
 def test_pixels_are_resized_to_the_target_shape() -> None:
-    assert to_pixels(noise(100, 50), Preprocessing(size=64)).shape == (32, 64, 3)
-    assert (to_pixels(flat("lime", 999, 3), Preprocessing()) == torch.tensor([0, 255, 0])).all()
+    assert to_pixels(encode(noise(100, 50)), Preprocessing(size=64)).shape == (32, 64, 3)
+    assert (to_pixels(encode(flat("lime", 999, 3)), Preprocessing()) == torch.tensor([0, 255, 0])).all()
 
 
 def test_resizing_averages_what_it_cannot_show() -> None:
     stripes = noise(512, 512).convert("1").convert("RGB")
-    assert to_pixels(stripes, Preprocessing(size=32)).float().std() < 30
+    assert to_pixels(encode(stripes), Preprocessing(size=32)).float().std() < 30
 
 
 def test_normalise_is_the_formula_in_channels_last_memory() -> None:

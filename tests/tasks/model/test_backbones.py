@@ -16,6 +16,7 @@ from tasks.model.backbones import (
 )
 from tasks.model.config import BackboneConfig, BackboneName
 from tasks.model.weights import weights_file
+from tests.tasks.images.making import encode
 from tests.tasks.model.making import random
 
 LITE0 = BackboneConfig(name="efficientnet_lite0")
@@ -49,7 +50,7 @@ def test_lite0_holds_the_weights_of_its_package(lite0: nn.Module) -> None:
 def test_lite0_sees_what_imagenet_taught_it(
     lite0: nn.Module, pictures: dict[str, Image.Image], picture: str, label: str
 ) -> None:
-    pixels_HWC = to_pixels(pictures[picture], preprocessing_of(LITE0))
+    pixels_HWC = to_pixels(encode(pictures[picture]), preprocessing_of(LITE0))
     feature_map_BCHW = lite0(normalise(pixels_HWC[None], preprocessing_of(LITE0)))
     assert 0 <= feature_map_BCHW.min() <= feature_map_BCHW.max() <= 6
     weight_KC, bias_K = list(torch.load(weights_file(LITE0), weights_only=True).values())[-2:]

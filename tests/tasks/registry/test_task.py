@@ -19,7 +19,6 @@ from storage.tracking import tracking_client, training_run
 from storage.workspace import Workspace
 from tasks.captions.vocabulary import build_vocabulary
 from tasks.images.config import Preprocessing
-from tasks.images.decode import decode
 from tasks.images.preprocess import to_pixels
 from tasks.model.backbones import create_backbone
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
@@ -188,7 +187,7 @@ found.tofile(Path({str(tmp_path)!r}, "found"))
     found_BD = np.fromfile(tmp_path / "found", np.float32).reshape(2, DIMENSION)
     model = load(workspace.root / champion.model.path)
     with torch.inference_mode():
-        expected_BD = torch.cat([model(to_pixels(decode(data), model.config.preprocessing)[None]) for data in pictures])
+        expected_BD = torch.cat([model(to_pixels(data, model.config.preprocessing)[None]) for data in pictures])
     np.testing.assert_allclose(found_BD, expected_BD.numpy(), atol=1e-6)
 
 
