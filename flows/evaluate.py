@@ -24,12 +24,13 @@ def evaluate_flow(
     format: str | None = None,
     runtime: Runtime | None = None,
     columns: Mapping[str, str] | None = None,
+    rehash: bool = False,
 ) -> EvaluateResult:
     """Evaluate with the settings that the model was trained with; without a collection, on the demo's.
 
     `columns` are those of CollectionConfig where this collection has others than the one trained on.
     """
-    with opened("evaluate-flow", workspace, collection, images, runtime or Runtime()) as run:
+    with opened("evaluate-flow", workspace, collection, images, runtime or Runtime(), rehash) as run:
         registered = find_registered(run.workspace, model)
         config = Config.model_validate_json(registered.config)
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)

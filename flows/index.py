@@ -9,6 +9,7 @@ from flows.opening import opened
 from flows.results import IndexResult, ModelVersion
 from flows.steps import read
 from storage.artifacts import narrow
+from tasks.collection.task import problem_counts
 from tasks.embedding.task import embed_images
 from tasks.registry.task import find_registered
 from tasks.search.task import check_index, publish_index
@@ -24,11 +25,12 @@ def index_flow(
     images: str | None = None,
     format: str | None = None,
     allow_shrink: bool = False,
+    rehash: bool = False,
 ) -> IndexResult:
     """Embed what is new and publish a version; without a collection, the demo's."""
     config = config or Config()
     started = time.monotonic()
-    with opened("index-flow", workspace, collection, images, config.runtime) as run:
+    with opened("index-flow", workspace, collection, images, config.runtime, rehash) as run:
         check_index(run.workspace, name, run.source)
         registered = find_registered(run.workspace, model)
         read_images = read(run, format, config)
@@ -40,6 +42,7 @@ def index_flow(
             index={"name": name, "version": manifest.version, "images": manifest.images, **counts},
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
             refused=[refusal.model_dump() for refusal in manifest.refused],
+            problem_counts=problem_counts(run.workspace, read_images),
             seconds=round(time.monotonic() - started, 2),
             stages=run.reports,
         )

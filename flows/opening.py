@@ -14,12 +14,22 @@ from tasks.collection.task import demo_collection
 
 @contextmanager
 def opened(
-    holder: str, workspace: str | None, collection: str | None, images: str | None, runtime: Runtime
+    holder: str,
+    workspace: str | None,
+    collection: str | None,
+    images: str | None,
+    runtime: Runtime,
+    rehash: bool = False,
 ) -> Iterator[Runner]:
-    """A runner on the collection, or on the demo's where none is named. Raises StorageError."""
+    """A runner on the collection, or on the demo's where none is named. Raises StorageError.
+
+    `rehash` forgets what is known of files, so that all are read again.
+    """
     space = open_workspace(workspace)
     with locked(space, holder):
         clear_leftovers(space)
+        if rehash:
+            space.known_files.unlink(missing_ok=True)
         url = _absolute(collection) if collection is not None else str(demo_collection(space))
         source = Source(url, None if images is None else _absolute(images))
         yield Runner(space, source, runtime)

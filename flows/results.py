@@ -32,6 +32,7 @@ class TrainResult(BaseModel):
     promoted: bool
     reason: str
     report: str
+    problem_counts: dict[str, int]
     stages: list[StageReport]
 
 
@@ -41,6 +42,7 @@ class IndexResult(BaseModel):
     index: dict[str, str | int]
     model: ModelVersion
     refused: list[dict[str, str]]
+    problem_counts: dict[str, int]
     seconds: float
     stages: list[StageReport]
 

@@ -8,6 +8,7 @@ from flows.results import CandidateFigures, ModelVersion, TrainResult
 from flows.steps import Prepared, prepare, read, report_on
 from storage.artifacts import Artifact, narrow
 from tasks.caching import Runner
+from tasks.collection.task import problem_counts
 from tasks.evaluation.task import keep_report
 from tasks.model.config import PoolingConfig
 from tasks.registry.task import attach_report, candidate_model, register_model, run_of
@@ -23,10 +24,11 @@ def train_flow(
     workspace: str | None = None,
     images: str | None = None,
     format: str | None = None,
+    rehash: bool = False,
 ) -> TrainResult:
     """Train the candidates, compare them on validation, register the best; without a collection, the demo's."""
     config = config or Config()
-    with opened("train-flow", workspace, collection, images, config.runtime) as run:
+    with opened("train-flow", workspace, collection, images, config.runtime, rehash) as run:
         prepared = prepare(run, read(run, format, config), "validation", config)
         trained = train_candidates(run, prepared, config)
         models = {method: candidate_model(run.workspace, artifact) for method, artifact in trained.items()}
@@ -44,6 +46,7 @@ def train_flow(
             promoted="champion" in registered.aliases,
             reason=registered.reason,
             report=str(keep_report(run.workspace, report, f"train-{report.key[:8]}")),
+            problem_counts=problem_counts(run.workspace, prepared.collection),
             stages=run.reports,
         )
 

@@ -61,6 +61,7 @@ Assignments = Annotated[
     typer.Option("--set", metavar="KEY=VALUE", help="One setting, as triplets.margin=0.1; may be repeated."),
 ]
 Model = Annotated[str, typer.Option("--model", help="An alias or a version number of the registered model.")]
+Rehash = Annotated[bool, typer.Option("--rehash", help="Read all files again and forget what is known of them.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else.")]
 
 
@@ -118,7 +119,7 @@ def check(
     from tasks.collection.records import Files
     from tasks.progress import progress
 
-    files, pictures = (Files(tree.paths, tree.open) for tree in Source(collection, images).trees())
+    files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in Source(collection, images).trees())
     settings = CollectionConfig(image_column=image_column, caption_column=caption_column)
     found = gather(files, pictures, format, settings, workers=os.cpu_count() or 1, progress=progress)
     _say(summary(found), json, describe(found))
@@ -134,6 +135,7 @@ def train(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
+    rehash: Rehash = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
@@ -141,7 +143,7 @@ def train(
     settings = _settings(config, set).with_columns(_columns(image_column, caption_column))
     from flows.train import train_flow
 
-    result = _run(train_flow, collection, settings, _path(workspace), images, format)
+    result = _run(train_flow, collection, settings, _path(workspace), images, format, rehash)
     _say(result.model_dump(mode="json"), json, _train_text(result))
 
 
@@ -158,6 +160,7 @@ def index(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
+    rehash: Rehash = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
@@ -165,7 +168,7 @@ def index(
     settings = _settings(config, set).with_columns(_columns(image_column, caption_column))
     from flows.index import index_flow
 
-    result = _run(index_flow, collection, name, model, settings, _path(workspace), images, format, allow_shrink)
+    result = _run(index_flow, collection, name, model, settings, _path(workspace), images, format, allow_shrink, rehash)
     _say(result.model_dump(mode="json"), json, _index_text(result))
 
 
@@ -181,6 +184,7 @@ def evaluate(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
+    rehash: Rehash = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
@@ -191,7 +195,7 @@ def evaluate(
     columns = _columns(image_column, caption_column)
     from flows.evaluate import evaluate_flow
 
-    result = _run(evaluate_flow, collection, split, model, _path(workspace), images, format, runtime, columns)
+    result = _run(evaluate_flow, collection, split, model, _path(workspace), images, format, runtime, columns, rehash)
     _say(result.model_dump(mode="json"), json, _evaluate_text(result))
 
 
@@ -332,6 +336,7 @@ def _train_text(result: "TrainResult") -> str:
         lines.append(f"  {candidate.method:12} validation NDCG AUC {candidate.metrics.get('ndcg_auc', 0):.1f}")
     cached = sum(stage.cached for stage in result.stages)
     lines.append(f"  stages: {len(result.stages)}, cached: {cached}")
+    lines += _problems_text(result.problem_counts)
     return "\n".join([*lines, f"Report: {_short(Path(result.report))}"])
 
 
@@ -341,7 +346,13 @@ def _index_text(result: "IndexResult") -> str:
         f"index {facts['name']} version {facts['version']}: {facts['images']} images ({facts['added']} added, "
         f"{facts['changed']} changed, {facts['removed']} removed), {len(result.refused)} refused, {result.seconds} s"
     ]
-    return "\n".join([*lines, *(f"  refused {refusal['item']}: {refusal['reason']}" for refusal in result.refused)])
+    lines += [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in result.refused]
+    return "\n".join([*lines, *_problems_text(result.problem_counts)])
+
+
+def _problems_text(counts: dict[str, int]) -> list[str]:
+    told = ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
+    return [f"  of the collection: {told}; `scenekin check` names them"] if told else []
 
 
 def _evaluate_text(result: "EvaluateResult") -> str:

@@ -1,52 +1,119 @@
-"""The files of a collection: listed, digested and read through fsspec, local or remote."""
+"""The files of a collection: listed and read, local or remote through fsspec."""
 
 import hashlib
-import json
+import io
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import fsspec
-from fsspec.implementations.local import LocalFileSystem
 
 from storage.errors import StorageError
-from storage.known_files import KnownFiles
+from storage.local_files import WORKSPACE_MARK, Skipped, walk
 
 CAPTION_FILES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".token", ".parquet")
-WORKSPACE_MARK = ".scenekin-workspace"
+LOCAL = ("file://", "local://")
+WHOLE = 2**25  # bytes up to which a remote file comes in one request
+S3 = ("s3", "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL")
+GS = ("gs", "GOOGLE_APPLICATION_CREDENTIALS")
+SERVICES = {"s3": S3, "s3a": S3, "gs": GS, "gcs": GS}  # by protocol: our extra, and what says who and where
 
 
 @dataclass(frozen=True)
 class Tree:
-    """All files below a root that are not hidden, in sorted order, relative to it with `/` between."""
+    """All files below a root that are not hidden, in sorted order, relative to it with `/` between.
 
+    `filesystem` is None for local files; of others `details` is what their listing said. `is_file` says that the one
+    file was asked for, not the folder that it is in.
+    """
+
+    url: str
     root: str
     paths: tuple[str, ...]
-    filesystem: Any
+    filesystem: Any = None
+    details: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    skipped: tuple[Skipped, ...] = ()
+    is_file: bool = False
 
     def open(self, path: str) -> BinaryIO:
         """One file for reading. Raises OSError."""
-        return cast(BinaryIO, self.filesystem.open(f"{self.root}/{path}", "rb"))
+        if self.filesystem is None:
+            return Path(self.root, path).open("rb")
+        place = f"{self.root}/{path}"
+        try:
+            if (self.details[path].get("size") or WHOLE) < WHOLE:
+                return io.BytesIO(self.filesystem.cat_file(place))
+            return cast(BinaryIO, self.filesystem.open(place, "rb"))
+        except OSError:
+            raise
+        except Exception as error:  # services raise what they like
+            raise OSError(" ".join(str(error).split())) from error
+
+    def place(self, path: str) -> str:
+        """The absolute path or URL of one file."""
+        place = f"{self.root}/{path}"
+        return place if self.filesystem is None else str(self.filesystem.unstrip_protocol(place))
+
+    def folder(self) -> "Tree":
+        """All files below the root, where only one was asked for. Raises StorageError."""
+        return list_tree(self.root if self.filesystem is None else self.filesystem.unstrip_protocol(self.root))
 
 
 def list_tree(url: str) -> Tree:
     """The files below a folder or URL, or the single file that it names. Raises StorageError if it cannot be read."""
+    local = "://" not in url or url.startswith(LOCAL)
     try:
-        filesystem, root = fsspec.core.url_to_fs(url)
-        root = root.rstrip("/")
-        if filesystem.isfile(root):
-            parent, _, name = root.rpartition("/")
-            return Tree(parent, (name,), filesystem)
-        if not filesystem.isdir(root):
-            raise StorageError(f"There is nothing at {url}; give the folder or file of a collection.")
-        found = filesystem.find(root)
-    except (OSError, ValueError, ImportError) as error:  # no permission, unknown protocol, its package not there
-        raise StorageError(f"{url} cannot be read: {getattr(error, 'strerror', None) or error}.") from error
-    relative = [path[len(root) + 1 :] for path in found]
-    workspaces = tuple(path.removesuffix(WORKSPACE_MARK) for path in relative if path.endswith(f"/{WORKSPACE_MARK}"))
-    paths = sorted(path for path in relative if not _hidden(path) and not path.startswith(workspaces))
-    return Tree(root, tuple(paths), filesystem)
+        return _local_tree(url) if local else _remote_tree(url)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise StorageError(f"There is nothing at {url}; give the folder or file of a collection.") from error
+    except Exception as error:  # no permission, unknown protocol, its package not there, and what services raise
+        raise StorageError(f"{url} cannot be read: {_reason(url.partition('://')[0], error)}.") from error
+
+
+def _reason(protocol: str, error: Exception) -> str:
+    reason = " ".join(str(getattr(error, "strerror", None) or error).split()).removesuffix(".")
+    if protocol not in SERVICES:
+        return reason or type(error).__name__
+    extra, variables = SERVICES[protocol]
+    if isinstance(error, ImportError):
+        return f'a package is missing; pip install "scenekin[{extra}]"'
+    return f"{reason}; check {variables}"
+
+
+def _local_tree(url: str) -> Tree:
+    path = url
+    for protocol in LOCAL:
+        path = path.removeprefix(protocol)
+    root = Path(path).expanduser().absolute()
+    if root.is_file():
+        return Tree(url, str(root.parent), (root.name,), is_file=True)
+    if not root.is_dir():
+        raise FileNotFoundError(url)
+    files, skipped = walk(root)
+    return Tree(url, str(root), tuple(files), skipped=tuple(skipped))
+
+
+def _remote_tree(url: str) -> Tree:
+    filesystem, root = fsspec.core.url_to_fs(url)
+    root = root.rstrip("/")
+    filesystem.invalidate_cache()  # it remembers earlier listings
+    details = filesystem.info(root)
+    if details["type"] == "file":
+        parent, _, name = root.rpartition("/")
+        return Tree(url, parent, (name,), filesystem, {name: details}, is_file=True)
+    found = {
+        path.removeprefix(root).removeprefix("/"): details
+        for path, details in filesystem.find(root, detail=True).items()
+        if not path.endswith("/") and path != root  # object stores mark folders by empty objects
+    }
+    workspaces = tuple(path.removesuffix(WORKSPACE_MARK) for path in found if path.endswith(f"/{WORKSPACE_MARK}"))
+    shown = {path: found[path] for path in sorted(found) if not _hidden(path) and not path.startswith(workspaces)}
+    return Tree(url, root, tuple(shown), filesystem, shown)
+
+
+def _hidden(path: str) -> bool:
+    return any(part.startswith(".") for part in path.split("/"))
 
 
 @dataclass(frozen=True)
@@ -66,43 +133,14 @@ class Source:
         files = list_tree(self.url)
         if self.images is not None:
             images = list_tree(self.images)
-            if _is_file(images, self.images):
+            if images.is_file:
                 raise StorageError(f"{self.images} is a file; --images takes the folder of the images.")
             return files, images
-        if not _is_file(files, self.url):
+        if not files.is_file:
             return files, files
         if not files.paths[0].lower().endswith(CAPTION_FILES):
             raise StorageError(f"{self.url} is a single file that holds no captions; give the folder of a collection.")
-        return files, list_tree(files.filesystem.unstrip_protocol(files.root))
-
-
-def _is_file(tree: Tree, url: str) -> bool:
-    return len(tree.paths) == 1 and f"{tree.root}/{tree.paths[0]}" == _path_of(url)
-
-
-def _path_of(url: str) -> str:
-    path: str = fsspec.core.url_to_fs(url)[1]
-    return path.rstrip("/")
-
-
-def _hidden(path: str) -> bool:
-    return any(part.startswith(".") for part in path.split("/"))
-
-
-def tree_digest(tree: Tree, known: KnownFiles) -> str:
-    """SHA-256 over all names and contents; where the file system is local, unchanged files are not read again."""
-    digests = {path: _digest(tree, path, known) for path in tree.paths}
-    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
-
-
-def _digest(tree: Tree, path: str, known: KnownFiles) -> str:
-    try:
-        if isinstance(tree.filesystem, LocalFileSystem):
-            return known.digest(Path(tree.root, path))
-        with tree.open(path) as stream:
-            return hashlib.sha256(stream.read()).hexdigest()
-    except OSError as error:
-        return f"unreadable: {error.strerror}"
+        return files, files.folder()
 
 
 class ChangedFile(OSError):

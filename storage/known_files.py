@@ -1,11 +1,7 @@
 """What is remembered about files, so that unchanged ones are not read again."""
 
-import hashlib
 import sqlite3
-import time
 from pathlib import Path
-
-SETTLED_NS = 2_000_000_000  # a file that changed this recently may change again within one time stamp
 
 
 class KnownFiles:
@@ -21,20 +17,18 @@ class KnownFiles:
         self._connection.commit()
         self._connection.close()
 
-    def digest(self, path: Path) -> str:
-        """SHA-256 of the file, remembered while size, times and inode stay as they were. Raises OSError."""
-        status = path.stat()
-        stamp = f"{status.st_size} {status.st_mtime_ns} {status.st_ctime_ns} {status.st_ino}"
-        name = str(path.absolute()).encode("utf-8", "surrogateescape").hex()
-        row = self._connection.execute("SELECT stamp, sha256 FROM digest WHERE path = ?", (name,)).fetchone()
-        if row is not None and row[0] == stamp:
-            return str(row[1])
-        hashed_at = time.time_ns()
-        with path.open("rb") as stream:
-            sha256 = hashlib.file_digest(stream, "sha256").hexdigest()
-        if hashed_at - max(status.st_mtime_ns, status.st_ctime_ns) > SETTLED_NS:
-            self._connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", (name, stamp, sha256))
-        return sha256
+    def get(self, place: str, stamp: str) -> str | None:
+        """The SHA-256 that the file at an absolute path or URL had when its stamp was this one."""
+        found = self._connection.execute("SELECT stamp, sha256 FROM digest WHERE path = ?", (_name(place),)).fetchone()
+        return str(found[1]) if found is not None and found[0] == stamp else None
+
+    def put(self, place: str, stamp: str, sha256: str) -> None:
+        """Remember one file, instead of what was remembered of it."""
+        self._connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", (_name(place), stamp, sha256))
+
+
+def _name(place: str) -> str:
+    return place.encode("utf-8", "surrogateescape").hex()
 
 
 def _connect(path: Path) -> sqlite3.Connection:

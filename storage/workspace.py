@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from storage.errors import StorageError
-from storage.files import WORKSPACE_MARK
+from storage.local_files import WORKSPACE_MARK
 from storage.settings import Settings
 
 

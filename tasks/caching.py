@@ -9,8 +9,9 @@ import json
 import shutil
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
 from typing import Concatenate, Generic, Literal, ParamSpec
@@ -94,10 +95,17 @@ class Stage(Generic[P]):
             "stage": f"{self.name}.{self.label}",
             "inputs": [_canonical(value) for value in inputs],
             "source": source_digest(self.function),
-            "libraries": {library: version(library) for library in self.libraries},
+            "libraries": {library: _version(library) for library in self.libraries},
             "resources": [files(package).joinpath(name).read_text() for package, name in self.resources],
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def _version(library: str) -> str | None:
+    """None for an extra that is not installed."""
+    with suppress(PackageNotFoundError):
+        return version(library)
+    return None
 
 
 def _canonical(value: object) -> object:

@@ -1,22 +1,24 @@
 """Captions to stems (METHOD.md 2)."""
 
 import html
-import re
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
+import regex
+
 if TYPE_CHECKING:
     from nltk.stem.snowball import SnowballStemmer
 
-_WORD = re.compile(r"[^\W_]+")
+_WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*")  # marks are the vowels of many scripts
 
 
 def tokenise(text: str) -> list[str]:
-    """The words of a text: NFKC, casefolded, maximal runs of Unicode letters and digits; HTML entities unescaped."""
-    return _WORD.findall(unicodedata.normalize("NFKC", html.unescape(text)).casefold())
+    """The words of a text, HTML entities unescaped, NFKC, casefolded: runs of letters, marks upon them, and digits."""
+    words: list[str] = _WORD.findall(unicodedata.normalize("NFKC", html.unescape(text)).casefold())
+    return words
 
 
 @cache

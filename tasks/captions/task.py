@@ -9,7 +9,7 @@ from tasks.captions.vocabulary import build_vocabulary as build
 from tasks.captions.vocabulary import vocabulary_table
 
 
-@stage("vocabulary", libraries=("nltk",))
+@stage("vocabulary", libraries=("nltk", "regex"))
 def build_vocabulary(run: StageRun, captions: Artifact, config: CaptionsConfig) -> None:
     """Train captions → vocabulary.parquet and tfidf.parquet with the images' copy groups (METHOD.md 2)."""
     table = read_table(run.open(captions) / "captions/train.parquet")

@@ -36,7 +36,8 @@ def describe(collection: Collection) -> str:
     items = defaultdict(list)
     for problem in collection.problems:
         items[problem.kind].append(problem.item if problem.line is None else f"{problem.item}:{problem.line}")
+    width = max(map(len, items), default=0)
     for kind, names in items.items():
         more = f" and {len(names) - EXAMPLES:,} more" if len(names) > EXAMPLES else ""
-        lines.append(f"  {kind:20} {len(names):>7,}  {', '.join(names[:EXAMPLES])}{more}")
+        lines.append(f"  {kind:{width}} {len(names):>7,}  {', '.join(names[:EXAMPLES])}{more}")
     return "\n".join(lines)

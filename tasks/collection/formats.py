@@ -1,16 +1,24 @@
-"""The formats that scenekin knows, and which of them a collection is in."""
+"""The formats that scenekin knows, and which of them a collection is in.
+
+A format with files of its own comes before the general ones: a stray text beside an image in Flickr8k's folder, or a
+table of something else, makes no second candidate. Images alone are what is left.
+"""
 
 from tasks.collection.config import CollectionConfig
 from tasks.collection.readers.coco import Coco
 from tasks.collection.readers.flickr8k import Flickr8k
+from tasks.collection.readers.flickr30k import Flickr30k
 from tasks.collection.readers.folder import Folder
 from tasks.collection.readers.imagefolder import ImageFolder
+from tasks.collection.readers.sidecar import Sidecar
+from tasks.collection.readers.table import Table
+from tasks.collection.readers.visual_genome import VisualGenome
 from tasks.collection.records import Files, Reader, Reading
 from tasks.errors import InputError
 
-FOLDER = Folder()
-CAPTIONED: tuple[Reader, ...] = (Flickr8k(), Coco(), ImageFolder())
-READERS: dict[str, Reader] = {reader.name: reader for reader in (*CAPTIONED, FOLDER)}
+SPECIFIC: tuple[Reader, ...] = (Flickr8k(), Flickr30k(), Coco(), VisualGenome(), ImageFolder())
+TABLE, SIDECAR, FOLDER = Table(), Sidecar(), Folder()
+READERS: dict[str, Reader] = {reader.name: reader for reader in (*SPECIFIC, TABLE, SIDECAR, FOLDER)}
 
 
 def read_collection(
@@ -22,23 +30,29 @@ def read_collection(
     """
     if format is not None and format not in READERS:
         raise InputError(f"There is no format {format!r}; choose one of {', '.join(READERS)}.")
+    config = config or CollectionConfig()
     try:
-        reader = READERS[format] if format else _detect(files, images)
-        return reader.read(files, images, config or CollectionConfig())
+        reader = READERS[format] if format else _detect(files, config)
+        return reader.read(files, images, config)
     except OSError as error:
         raise InputError(f"A file of the collection cannot be read: {error}.") from error
 
 
-def _detect(files: Files, images: Files) -> Reader:
-    candidates = [reader for reader in CAPTIONED if reader.recognises(files)]
+def _detect(files: Files, config: CollectionConfig) -> Reader:
+    candidates = [reader for reader in SPECIFIC if reader.recognises(files)] or _general(files, config)
     if len(candidates) > 1:
         names = " and ".join(reader.name for reader in candidates)
         raise InputError(f"The collection could be {names}; say which with --format.")
     if candidates:
         return candidates[0]
-    if FOLDER.recognises(images):
+    if FOLDER.recognises(files):
         return FOLDER
     raise InputError(
         f"The collection holds no images and no captions in a known format ({', '.join(READERS)}); "
         "give the folder that holds them."
     )
+
+
+def _general(files: Files, config: CollectionConfig) -> list[Reader]:
+    tables: list[Reader] = [TABLE] if TABLE.recognises(files, config) else []
+    return [*tables, SIDECAR] if SIDECAR.recognises(files) else tables

@@ -1,16 +1,16 @@
 """A collection from its files: read by its format, every image looked at, put together."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager
+from dataclasses import replace
 
 from tasks.collection.assemble import Collection, assemble
 from tasks.collection.config import CollectionConfig
 from tasks.collection.facts import Fact, look_at_file, paths_to_look_at
 from tasks.collection.formats import read_collection
-from tasks.collection.records import Files
-
-Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # label and total → on_step
+from tasks.collection.image_names import is_image
+from tasks.collection.records import Files, Problem, Reading
+from tasks.collection.watched import Progress, watched
 
 
 def gather(
@@ -23,9 +23,20 @@ def gather(
     progress: Progress,
 ) -> Collection:
     """All that is usable and all that is wrong. Raises InputError where the files are no collection."""
-    reading = read_collection(files, images, format, config)
+    named = [path for _, path, _ in images.skipped if is_image(path)]  # listed, to be refused; never opened
+    listed = replace(images, paths=sorted([*images.paths, *named]))
+    reading = read_collection(watched(files, progress), listed, format, config)
     facts = _look_at_all(paths_to_look_at(reading, images), images, workers, progress)
-    return assemble(reading, facts, config)
+    facts |= {path: Fact("", 0, 0, reason) for kind, path, reason in images.skipped if kind != "dead-link"}
+    told = (*reading.problems, *_passed_over(reading, files, images))
+    return assemble(replace(reading, problems=told), facts, config)
+
+
+def _passed_over(reading: Reading, files: Files, images: Files) -> list[Problem]:
+    """What is no file to read and no item either, once though both trees may have it."""
+    items = {item.path for item in reading.items}
+    skipped = dict.fromkeys([*files.skipped, *images.skipped])
+    return [Problem(kind, path, reason) for kind, path, reason in skipped if path not in items]
 
 
 def _look_at_all(paths: Sequence[str], images: Files, workers: int, progress: Progress) -> dict[str, Fact]:

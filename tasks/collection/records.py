@@ -12,10 +12,14 @@ SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Files:
-    """The files below one root: sorted paths relative to it with `/` between, and how to open one of them."""
+    """The files below one root: sorted paths relative to it with `/` between, and how to open one of them.
+
+    `skipped` has kind, path and reason of what is there and is no file to read: dead links, pipes, folders twice.
+    """
 
     paths: Sequence[str]
     open: Callable[[str], BinaryIO]
+    skipped: Sequence[tuple[str, str, str]] = ()
 
     def read(self, path: str) -> bytes:
         """All bytes of one file. Raises OSError."""

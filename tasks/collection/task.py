@@ -7,17 +7,15 @@ from pathlib import Path
 import pyarrow.compute as pc
 
 from storage.artifacts import Artifact, folder_of
-from storage.files import Source, tree_digest
+from storage.digests import tree_digest
+from storage.files import Source
 from storage.known_files import KnownFiles
 from storage.tables import read_table, write_table
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
-from tasks.collection.check import summary
 from tasks.collection.config import CollectionConfig
 from tasks.collection.demo import write_collection
-from tasks.collection.gather import gather
 from tasks.collection.records import SPLITS, Files
-from tasks.collection.tables import caption_table, image_table, problem_table
 from tasks.errors import InputError
 from tasks.progress import progress
 
@@ -43,14 +41,24 @@ def require_captions(workspace: Workspace, collection: Artifact, split: str) -> 
             )
 
 
+def problem_counts(workspace: Workspace, collection: Artifact) -> dict[str, int]:
+    """How many problems of each kind the collection has."""
+    counts: dict[str, int] = json.loads((folder_of(workspace, collection) / "summary.json").read_text())[
+        "problem_counts"
+    ]
+    return counts
+
+
 def digest_collection(workspace: Workspace, source: Source) -> str:
     """What the collection's files hold, as the digest that its stage is keyed by."""
     with KnownFiles(workspace.known_files) as known:
-        digests = [tree_digest(tree, known) for tree in source.trees()]
+        files, images = source.trees()
+        trees = [files] if images is files else [files, images]
+        digests = [tree_digest(tree, known, progress) for tree in trees]
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-@stage("collection", libraries=("pillow", "pyarrow"))
+@stage("collection", libraries=("faiss-cpu", "imagehash", "pillow", "pillow-heif", "pyarrow", "scipy"))
 def read_collection(
     run: StageRun,
     content: str,  # noqa: ARG001  the digest of all files, there for the key
@@ -58,7 +66,11 @@ def read_collection(
     config: CollectionConfig,
 ) -> None:
     """Writes images.parquet, captioned/ and captions/ by split, what was refused, all problems, and the summary."""
-    files, images = (Files(tree.paths, tree.open) for tree in run.source.trees())
+    from tasks.collection.check import summary
+    from tasks.collection.gather import gather
+    from tasks.collection.tables import caption_table, image_table, problem_table
+
+    files, images = (Files(tree.paths, tree.open, tree.skipped) for tree in run.source.trees())
     collection = gather(files, images, format, config, workers=run.runtime.workers, progress=progress)
     write_table(run.folder / "images.parquet", image_table(collection))
     write_table(run.folder / "problems.parquet", problem_table(collection))

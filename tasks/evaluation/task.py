@@ -19,7 +19,7 @@ from tasks.model.config import BackboneConfig
 VERSIONS = ("scenekin", "torch", "timm", "numpy", "scipy", "nltk", "pillow")
 
 
-@stage("evaluation", libraries=("matplotlib", "nltk", "numpy", "pillow", "scipy", "torch"))
+@stage("evaluation", libraries=("matplotlib", "nltk", "numpy", "pillow", "pillow-heif", "scipy", "torch"))
 def evaluate(
     run: StageRun,
     data: EvaluationData,

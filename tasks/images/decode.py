@@ -87,10 +87,9 @@ def _lies_on_its_side(image: Image.Image) -> bool:
 
 def _upright(image: Image.Image) -> Image.Image:
     """The picture as its EXIF orientation wants it shown; damaged EXIF counts as none."""
-    try:
-        return ImageOps.exif_transpose(image)
-    except Exception:
-        return image
+    with suppress(Exception):
+        ImageOps.exif_transpose(image, in_place=True)
+    return image
 
 
 def _to_rgb(image: Image.Image) -> Image.Image:
@@ -102,7 +101,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
     if image.has_transparency_data:
         rgba = image.convert("RGBA")
         return Image.alpha_composite(Image.new("RGBA", rgba.size, (*BACKGROUND, 255)), rgba).convert("RGB")
-    return image.convert("RGB")
+    return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _through_profile(image: Image.Image, profile: bytes) -> Image.Image:

@@ -49,7 +49,7 @@ def indexed(trained_copy: Trained) -> Trained:
 
 
 def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
-    assert answer.keys() == {"index", "model", "refused", "seconds", "stages"}
+    assert answer.keys() == {"index", "model", "refused", "problem_counts", "seconds", "stages"}
     assert answer["index"] == {
         "name": "main",
         "version": 1,
@@ -66,6 +66,7 @@ def test_what_is_listed_is_indexed_or_refused(trained: Trained, answer: dict[str
     listed = sum(1 for _ in trained.collection.rglob("*.jpg"))
     assert listed == answer["index"]["images"] + len(answer["refused"])
     assert answer["refused"] == [BROKEN]
+    assert answer["problem_counts"]["unreadable-image"] == 1
 
 
 def test_others_can_read_it(trained: Trained) -> None:

@@ -51,8 +51,10 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
         "promoted",
         "reason",
         "report",
+        "problem_counts",
         "stages",
     }
+    assert answer["problem_counts"]["unreadable-image"] == 1
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
     assert (answer["promoted"], answer["reason"]) == (True, "the first version")
     assert steps_run(answer) == set(STEPS)

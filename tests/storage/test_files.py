@@ -5,10 +5,9 @@ from pathlib import Path
 import fsspec
 import pytest
 
+from storage import files
 from storage.errors import StorageError
-from storage.files import ChangedFile, Source, list_tree, reader, tree_digest
-from storage.known_files import KnownFiles
-from storage.workspace import open_workspace
+from storage.files import ChangedFile, Source, list_tree, reader
 
 CONTENTS = {
     "b.jpg": b"b",
@@ -45,12 +44,6 @@ def url(request: pytest.FixtureRequest) -> str:
     return place
 
 
-@pytest.fixture
-def known(tmp_path: Path) -> Iterator[KnownFiles]:
-    with KnownFiles(tmp_path / "known.db") as known:
-        yield known
-
-
 def test_files_that_are_not_hidden_are_listed_in_order(url: str) -> None:
     for spelling in (url, f"{url}/"):
         tree = list_tree(spelling)
@@ -80,22 +73,12 @@ def test_what_cannot_be_a_place_is_said(url: str) -> None:
 
 
 def test_a_place_that_may_not_be_read_is_said(local: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    filesystem = fsspec.filesystem("file")
-
-    def denied(_: str) -> list[str]:
+    def denied(_: Path) -> list[str]:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(filesystem, "find", denied)
+    monkeypatch.setattr(files, "walk", denied)
     with pytest.raises(StorageError, match=f"{local} cannot be read: Permission denied"):
         list_tree(local)
-
-
-def test_links_in_a_circle_come_to_an_end(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "real" / "0.jpg").touch()
-    (tmp_path / "real" / "loop").symlink_to("..")
-    (tmp_path / "self").symlink_to("self")
-    assert "real/0.jpg" in list_tree(str(tmp_path)).paths
 
 
 def test_images_lie_beside_the_source_or_where_they_are_said_to(url: str, tmp_path: Path) -> None:
@@ -116,25 +99,6 @@ def test_a_folder_of_one_file_is_its_own_images_folder(tmp_path: Path) -> None:
     (tmp_path / "0.jpg").touch()
     files, images = Source(str(tmp_path), None).trees()
     assert files == images
-
-
-def test_the_digest_is_that_of_names_and_contents(local: str, memory: str, known: KnownFiles) -> None:
-    before = tree_digest(list_tree(local), known)
-    assert tree_digest(list_tree(memory), known) == before
-    (Path(local) / ".hidden").write_bytes(b"changed")
-    assert tree_digest(list_tree(local), known) == before
-    (Path(local) / "b.jpg").write_bytes(b"c")
-    edited = tree_digest(list_tree(local), known)
-    (Path(local) / "b.jpg").rename(Path(local) / "c.jpg")
-    renamed = tree_digest(list_tree(local), known)
-    assert len({before, edited, renamed}) == 3
-
-
-def test_a_file_that_cannot_be_read_has_a_digest_of_its_own(local: str, known: KnownFiles) -> None:
-    before = tree_digest(list_tree(local), known)
-    (Path(local) / "b.jpg").unlink()
-    (Path(local) / "b.jpg").symlink_to("nowhere")
-    assert tree_digest(list_tree(local), known) != before
 
 
 def test_a_reader_gives_the_bytes_it_was_promised(url: str) -> None:
@@ -160,10 +124,37 @@ def test_one_image_is_no_collection_and_one_file_no_folder_of_images(tmp_path: P
         Source(str(tmp_path), str(tmp_path / "0.jpg")).trees()
 
 
-def test_workspaces_are_no_part_of_a_collection(tmp_path: Path) -> None:
-    open_workspace(tmp_path / "results")
-    (tmp_path / "results" / "demo").mkdir()
-    for path in ("0.jpg", "results/1.jpg", "results/demo/2.jpg", "results-too.jpg"):
-        (tmp_path / path).touch()
-    assert list_tree(str(tmp_path)).paths == ("0.jpg", "results-too.jpg")
-    assert list_tree(str(tmp_path / "results" / "demo")).paths == ("2.jpg",)
+def test_a_workspace_on_a_remote_is_no_part_of_a_collection(memory: str) -> None:
+    for path in ("results/.scenekin-workspace", "results/demo/2.jpg", "results-too.jpg"):
+        fsspec.filesystem("memory").pipe(f"/collection/{path}", b"")
+    assert list_tree(memory).paths == tuple(sorted([*SHOWN, "results-too.jpg"]))
+
+
+def test_a_listing_is_never_an_earlier_one(memory: str) -> None:
+    list_tree(memory)
+    fsspec.filesystem("memory").pipe("/collection/new.jpg", b"")
+    assert "new.jpg" in list_tree(memory).paths
+
+
+@pytest.mark.parametrize("name", ["a#b %20[x]", "q?*", "s3:x", "a::b", "new\nline", "🐶", "\udcff"])
+def test_a_local_root_may_have_any_name(tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "0.jpg").write_bytes(b"0")
+    monkeypatch.chdir(tmp_path)
+    for spelling in (tmp_path / name, Path(name)):
+        tree = list_tree(str(spelling))
+        assert (tree.paths, tree.root) == (("0.jpg",), str(tmp_path / name))
+        assert tree.open("0.jpg").read() == b"0"
+    (tmp_path / "captions.json").touch()
+    _, images = Source(str(tmp_path / "captions.json"), str(tmp_path / name)).trees()
+    assert images.open("0.jpg").read() == b"0"
+
+
+def test_a_local_place_may_be_written_as_a_url(local: str) -> None:
+    assert list_tree(f"file://{local}").paths == SHOWN
+
+
+def test_what_is_passed_over_comes_with_the_files(local: str) -> None:
+    (Path(local) / "self").symlink_to("self")
+    (skipped,) = list_tree(local).skipped
+    assert (skipped.kind, skipped.path) == ("dead-link", "self")

@@ -41,7 +41,8 @@ class Coco:
 
 
 def _captions_files(files: Files) -> list[str]:
-    """Those that are captions by name; else those that hold captions."""
+    """Those that are captions by name; else those that hold captions. Visual Genome's are too large to look inside."""
+    foreign = {posixpath.dirname(path) for path in files.paths if posixpath.basename(path) == "image_data.json"}
     found = [
         path
         for path in files.paths
@@ -50,7 +51,9 @@ def _captions_files(files: Files) -> list[str]:
         and not is_hidden(path)
     ]
     named = [path for path in found if "captions" in posixpath.basename(path).lower()]
-    return named or [path for path in found if _holds_captions(files.read(path))]
+    return named or [
+        path for path in found if posixpath.dirname(path) not in foreign and _holds_captions(files.read(path))
+    ]
 
 
 def _holds_captions(data: bytes) -> bool:

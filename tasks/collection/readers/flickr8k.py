@@ -3,7 +3,7 @@
 import codecs
 import posixpath
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from tasks.collection.config import CollectionConfig
 from tasks.collection.csv_rows import read_csv
@@ -20,7 +20,9 @@ SPLIT_LISTS: Mapping[str, Split] = {
     "Flickr_8k.testImages.txt": "test",
 }
 TOKEN_LINE = re.compile(r"([^\t]+)#\d+\t(.*)")
-TABLE_HEADER = re.compile(rb'"?image"?[,;\t]"?caption"?[\r\n]')
+TABLE_HEADER = re.compile(rb'("?)image\1[,;\t]("?)caption\2[\r\n]')
+
+CaptionRow = tuple[int, str, str]  # line, image name, caption
 
 
 class Flickr8k:
@@ -30,54 +32,38 @@ class Flickr8k:
 
     def recognises(self, files: Files) -> bool:
         """Whether there are token lines, by name, or a table in the root that begins with its header."""
-        return _named(files, TOKENS) is not None or _has_table(files)
+        return nearest(files, TOKENS) is not None or _has_table(files)
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (a reader's signature)
         """An item for each name in captions or split lists, and for each other image. Raises InputError."""
         problems: list[Problem] = []
-        captions: dict[str, list[str]] = {}
-        lines: dict[str, int] = {}
-        for line, name, caption in _caption_rows(files, problems):
-            lines.setdefault(name, line)
-            captions.setdefault(name, []).extend(clean_captions(caption, name, line, problems))
-        splits = _splits(files, problems)
-        paths = ImagePaths(images.paths)
-        names = dict.fromkeys([*captions, *splits])
-        folder = paths.folder_of(names)
-        items = []
-        for name in names:
-            path = paths.find(name, folder)
-            image_id = path if path in paths else name
-            texts = tuple(captions.get(name, ()))
-            items.append(Item(image_id, path, texts, splits.get(name), lines.get(name)))
-        items += paths.unlisted(items)
+        rows = list(_caption_rows(files, problems))
+        splits = read_split_lists(files, SPLIT_LISTS, problems)
+        items = join_names(rows, splits, images, problems)
         return Reading(self.name, tuple(items), tuple(problems), has_splits=bool(splits))
 
 
-def _caption_rows(files: Files, problems: list[Problem]) -> Iterator[tuple[int, str, str]]:
-    """Line, image name and caption of every well-formed row."""
-    tokens = _named(files, TOKENS)
-    if tokens is None and not _has_table(files):
-        raise InputError(f"The collection has no {TOKENS} and no {TABLE} that begins with image,caption.")
-    if tokens is None:
-        for line, row in read_csv(decode_text(files.read(TABLE), TABLE, problems), TABLE, problems):
-            yield line, row["image"], row["caption"]
-        return
-    if _has_table(files):
-        problems.append(Problem("unused-file", TABLE, f"captions are read from {tokens}, not from this file"))
-    for line, text in numbered_lines(decode_text(files.read(tokens), tokens, problems)):
+def nearest(files: Files, name: str) -> str | None:
+    """The file of that name nearest to the root."""
+    found = [path for path in files.paths if posixpath.basename(path) == name and not is_hidden(path)]
+    return min(found, key=lambda path: (path.count("/"), path), default=None)
+
+
+def token_rows(files: Files, source: str, problems: list[Problem]) -> Iterator[CaptionRow]:
+    """The rows of a file of `name#number<tab>caption` lines; others are told."""
+    for line, text in numbered_lines(decode_text(files.read(source), source, problems)):
         if match := TOKEN_LINE.fullmatch(text):
             yield line, match[1], match[2]
         else:
             detail = "not name#number<tab>caption; the line is not used"
-            problems.append(Problem("bad-row", tokens, detail, line))
+            problems.append(Problem("bad-row", source, detail, line))
 
 
-def _splits(files: Files, problems: list[Problem]) -> dict[str, Split]:
-    """Split by image name; a name that is listed again keeps its first."""
+def read_split_lists(files: Files, lists: Mapping[str, Split], problems: list[Problem]) -> dict[str, Split]:
+    """Split by image name, from files of one name a line; a name that is listed again keeps its first."""
     splits: dict[str, Split] = {}
-    for list_name, split in SPLIT_LISTS.items():
-        path = _named(files, list_name)
+    for list_name, split in lists.items():
+        path = nearest(files, list_name)
         if path is None:
             continue
         for line, name in numbered_lines(decode_text(files.read(path), path, problems)):
@@ -88,10 +74,37 @@ def _splits(files: Files, problems: list[Problem]) -> dict[str, Split]:
     return splits
 
 
-def _named(files: Files, name: str) -> str | None:
-    """The file of that name nearest to the root."""
-    found = [path for path in files.paths if posixpath.basename(path) == name and not is_hidden(path)]
-    return min(found, key=lambda path: (path.count("/"), path), default=None)
+def join_names(
+    rows: Iterable[CaptionRow], splits: Mapping[str, Split], images: Files, problems: list[Problem]
+) -> list[Item]:
+    """An item for each name in rows or splits, in the folder where most are found, and for each other image."""
+    captions: dict[str, list[str]] = {}
+    lines: dict[str, int] = {}
+    for line, name, caption in rows:
+        lines.setdefault(name, line)
+        captions.setdefault(name, []).extend(clean_captions(caption, name, line, problems))
+    paths = ImagePaths(images.paths)
+    names = dict.fromkeys([*captions, *splits])
+    folder = paths.folder_of(names)
+    items = []
+    for name in names:
+        path = paths.find(name, folder)
+        image_id = path if path in paths else name
+        items.append(Item(image_id, path, tuple(captions.get(name, ())), splits.get(name), lines.get(name)))
+    return items + paths.unlisted(items)
+
+
+def _caption_rows(files: Files, problems: list[Problem]) -> Iterator[CaptionRow]:
+    tokens = nearest(files, TOKENS)
+    if tokens is None and not _has_table(files):
+        raise InputError(f"The collection has no {TOKENS} and no {TABLE} that begins with image,caption.")
+    if tokens is None:
+        for line, row in read_csv(decode_text(files.read(TABLE), TABLE, problems), TABLE, problems):
+            yield line, row["image"], row["caption"]
+        return
+    if _has_table(files):
+        problems.append(Problem("unused-file", TABLE, f"captions are read from {tokens}, not from this file"))
+    yield from token_rows(files, tokens, problems)
 
 
 def _has_table(files: Files) -> bool:

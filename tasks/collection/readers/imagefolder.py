@@ -1,23 +1,20 @@
 """Hugging Face's imagefolder: a metadata file beside the images, in the root or in a folder a split."""
 
-import json
 import posixpath
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from tasks.collection.config import CollectionConfig
-from tasks.collection.csv_rows import read_csv
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
 from tasks.collection.records import Files, Item, Problem, Reading, Split
-from tasks.collection.text import clean_captions, decode_text, numbered_lines
+from tasks.collection.table_files import Row, open_table
+from tasks.collection.text import clean_captions
 from tasks.errors import InputError
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
+IMAGE_COLUMN = "file_name"
 CAPTION_COLUMNS = ("caption", "text", "captions")
 SPLIT_FOLDERS: dict[str, Split] = {
     "train": "train",
@@ -30,7 +27,7 @@ SPLIT_FOLDERS: dict[str, Split] = {
     "testing": "test",
 }
 
-Row = tuple[int, dict[str, Any]]
+LocatedRow = tuple[int, str, dict[str, Any]]  # line, path of the image, values by column
 
 
 class ImageFolder:
@@ -42,7 +39,7 @@ class ImageFolder:
         """Whether there is a metadata file, by name."""
         return any(_is_metadata(path) for path in files.paths)
 
-    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
         """An item for each file that metadata name, and for each other image. Raises InputError."""
         problems: list[Problem] = []
         sources = _sources(files, problems)
@@ -51,12 +48,38 @@ class ImageFolder:
         paths = ImagePaths(images.paths)
         items: list[Item] = []
         for source in sources:
-            items += _items(source, _rows(files, source, problems), paths, problems)
+            try:
+                items += _items(files, source, config.caption_column, paths, problems)
+            except InputError as error:
+                problems.append(Problem("unused-file", source, str(error)))
         items += paths.unlisted(items)
         if len({_split_of(item) for item in items} - {None}) < 2:
             return Reading(self.name, tuple(items), tuple(problems))
         split_items = tuple(replace(item, split=_split_of(item)) for item in items)
         return Reading(self.name, split_items, tuple(problems), has_splits=True)
+
+
+def locate(
+    source: str, rows: Iterable[Row], column: str, folder: str, paths: ImagePaths, problems: list[Problem]
+) -> Iterator[LocatedRow]:
+    """The rows whose `column` names an image, seen from `folder`; a whole number is a name by its digits."""
+    for line, row in rows:
+        value = row.get(column)
+        name = str(value) if type(value) is int else value
+        if isinstance(name, str) and name:
+            yield line, paths.find(name, folder), row
+        else:
+            problems.append(Problem("bad-row", source, f"no `{column}`; the row is not used", line))
+
+
+def join_rows(rows: Iterable[LocatedRow], caption_column: str, problems: list[Problem]) -> list[Item]:
+    """Rows of one image are one item with all their captions."""
+    lines: dict[str, int] = {}
+    captions: dict[str, list[str]] = {}
+    for line, path, row in rows:
+        lines.setdefault(path, line)
+        captions.setdefault(path, []).extend(clean_captions(row.get(caption_column), path, line, problems))
+    return [Item(path, path, tuple(captions[path]), line=line) for path, line in lines.items()]
 
 
 def _is_metadata(path: str) -> bool:
@@ -79,65 +102,34 @@ def _sources(files: Files, problems: list[Problem]) -> list[str]:
     return sorted(chosen.values())
 
 
-def _rows(files: Files, source: str, problems: list[Problem]) -> list[Row]:
-    data = files.read(source)
-    if source.endswith(".parquet"):
-        return _parquet_rows(data, source, problems)
-    text = decode_text(data, source, problems)
-    if source.endswith(".csv"):
-        return read_csv(text, source, problems)
-    return list(_json_rows(text, source, problems))
-
-
-def _parquet_rows(data: bytes, source: str, problems: list[Problem]) -> list[Row]:
-    try:
-        return list(enumerate(pq.read_table(pa.BufferReader(data)).to_pylist(), start=1))
-    except (pa.ArrowException, OSError) as error:
-        problems.append(Problem("unused-file", source, f"it is not whole Parquet ({error})"))
+def _items(
+    files: Files, source: str, caption_column: str | None, paths: ImagePaths, problems: list[Problem]
+) -> list[Item]:
+    table = open_table(files, source, problems)
+    if not table.columns:
         return []
+    if IMAGE_COLUMN not in table.columns:
+        raise InputError(f"it has no column {IMAGE_COLUMN}")
+    wanted = CAPTION_COLUMNS if caption_column is None else (caption_column,)
+    column = _caption_column(source, table.columns, wanted, problems)
+    rows = table.rows((IMAGE_COLUMN, column))
+    located = locate(source, rows, IMAGE_COLUMN, posixpath.dirname(source), paths, problems)
+    return join_rows(located, column, problems)
 
 
-def _json_rows(text: str, source: str, problems: list[Problem]) -> Iterator[Row]:
-    for line, record in numbered_lines(text):
-        try:
-            row = json.loads(record)
-        except (ValueError, RecursionError):
-            problems.append(Problem("bad-row", source, "not JSON; the line is not used", line))
-            continue
-        if isinstance(row, dict):
-            yield line, row
-        else:
-            problems.append(Problem("bad-row", source, "not a JSON object; the line is not used", line))
-
-
-def _items(source: str, rows: Sequence[Row], paths: ImagePaths, problems: list[Problem]) -> list[Item]:
-    """Rows of one file name are one item with all their captions."""
-    if rows and not any("file_name" in row for _, row in rows):
-        problems.append(Problem("unused-file", source, "it has no column file_name"))
-        return []
-    column = _caption_column(source, rows, problems)
-    lines: dict[str, int] = {}
-    captions: dict[str, list[str]] = {}
-    for line, row in rows:
-        name = row.get("file_name")
-        if not isinstance(name, str) or not name:
-            problems.append(Problem("bad-row", source, "no `file_name`; the row is not used", line))
-            continue
-        path = paths.find(name, posixpath.dirname(source))
-        lines.setdefault(path, line)
-        captions.setdefault(path, []).extend(clean_captions(row.get(column), path, line, problems))
-    return [Item(path, path, tuple(captions[path]), line=line) for path, line in lines.items()]
-
-
-def _caption_column(source: str, rows: Sequence[Row], problems: list[Problem]) -> str:
-    """The first of CAPTION_COLUMNS that any row has; the choice is told where there are other columns."""
-    columns = sorted({column for _, row in rows for column in row if column} - {"file_name"})
-    chosen = next((column for column in CAPTION_COLUMNS if column in columns), "")
-    others = ", ".join(column for column in columns if column != chosen)
-    if rows and not chosen:
-        detail = f"no column caption, text or captions, only {others or 'file_name'}; no captions are read"
+def _caption_column(source: str, columns: Sequence[str], wanted: Sequence[str], problems: list[Problem]) -> str:
+    """The first of the wanted columns that there is; the choice is told where there are others."""
+    chosen = next((column for column in wanted if column in columns), "")
+    others = ", ".join(sorted(set(columns) - {chosen, IMAGE_COLUMN}))
+    if not chosen:
+        detail = f"no column {_either(wanted)}, only {others or IMAGE_COLUMN}; no captions are read"
         problems.append(Problem("caption-column", source, detail))
     elif others:
         detail = f"captions are read from {chosen}, not from {others}"
         problems.append(Problem("caption-column", source, detail))
     return chosen
+
+
+def _either(names: Sequence[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} or {last}" if first else last

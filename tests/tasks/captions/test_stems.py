@@ -1,5 +1,6 @@
 import json
 import time
+import unicodedata
 from collections import Counter
 
 import pytest
@@ -21,6 +22,8 @@ from tests.shared import case, with_shared
         ("Красный мяч", "красный мяч"),
         ("草地上有一个红色的球", "草地上有一个红色的球"),
         ("a red\u0000ball \ud83d here", "a red ball here"),
+        ("घास पर लाल गेंद", "घास पर लाल गेंद"),
+        ("كُرَة حمراء", "كُرَة حمراء"),
         ("", ""),
         (" \t ", ""),
         ("!!! ... ???", ""),
@@ -31,9 +34,11 @@ def test_tokenise(text: str, words: str) -> None:
     assert tokenise(text) == words.split()
 
 
-@given(st.text())
-def test_words_are_letters_and_digits_alone(text: str) -> None:
-    assert all(word.isalnum() for word in tokenise(text))
+@given(st.text(st.characters(exclude_categories=["Cn"])))
+def test_words_are_letters_and_digits_and_marks_upon_them(text: str) -> None:
+    for word in tokenise(text):
+        assert {unicodedata.category(letter)[0] for letter in word} <= set("LNM")
+        assert unicodedata.category(word[0])[0] in "LN"
 
 
 def test_forms_of_a_word_share_a_stem() -> None:

@@ -2,16 +2,19 @@
 
 import io
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import BinaryIO
 
 from PIL import Image
 
+from storage.files import Source
 from tasks.collection.assemble import Collection, assemble
 from tasks.collection.config import CollectionConfig
 from tasks.collection.facts import look_at_file, paths_to_look_at
 from tasks.collection.formats import read_collection
+from tasks.collection.gather import gather
 from tasks.collection.records import Files
 
 
@@ -42,7 +45,7 @@ def picture(colour: str = "red", size: tuple[int, int] = (4, 3)) -> bytes:
 
 def pictures(*paths: str) -> dict[str, bytes]:
     """A picture of its own colour for each path."""
-    return {path: picture(f"hsl({index * 7 % 360}, 80%, 50%)") for index, path in enumerate(paths)}
+    return {path: picture(f"hsl({index * 67 % 360}, 80%, 50%)") for index, path in enumerate(paths)}
 
 
 def collect(files: Files, format: str | None = None) -> Collection:
@@ -51,6 +54,17 @@ def collect(files: Files, format: str | None = None) -> Collection:
     seen = {path: look_at_file(path, files.read) for path in paths_to_look_at(reading, files)}
     facts = {path: fact for path, fact in seen.items() if fact is not None}
     return assemble(reading, facts, CollectionConfig())
+
+
+def silent(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:  # noqa: ARG001
+    """Progress that nobody is shown."""
+    return nullcontext(lambda _: None)
+
+
+def gathered(source: Source, format: str | None = None) -> Collection:
+    """Read from where it lies, as commands do it."""
+    files, images = (Files(tree.paths, tree.open, tree.skipped) for tree in source.trees())
+    return gather(files, images, format, CollectionConfig(), workers=2, progress=silent)
 
 
 def kinds(collection: Collection) -> dict[str, int]:

@@ -39,7 +39,7 @@ def test_description_counts_every_kind_and_names_the_first_items() -> None:
     assert describe(collect(FILES)).splitlines() == [
         "flickr8k: 8 images listed, 3 usable, 2 with captions (3)",
         "train 1, validation 1, test 0",
-        "  missing-image              5  gone0.jpg:4, gone1.jpg:5, gone2.jpg:6 and 2 more",
-        "  no-caption                 1  extra.jpg",
-        "  no-split                   1  extra.jpg",
+        "  missing-image       5  gone0.jpg:4, gone1.jpg:5, gone2.jpg:6 and 2 more",
+        "  no-caption          1  extra.jpg",
+        "  no-split            1  extra.jpg",
     ]

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.collection.csv_rows import read_csv
+from tasks.collection.csv_rows import read_csv, read_tsv
 from tasks.collection.records import Problem
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=8)
@@ -50,3 +50,38 @@ def test_any_text_gives_rows_or_problems(text: str) -> None:
 
 def test_an_empty_file_has_no_rows() -> None:
     assert read_csv("", "f.csv", []) == []
+
+
+def test_of_two_columns_of_one_name_the_last_is_read_and_that_is_told() -> None:
+    problems: list[Problem] = []
+    assert read_csv("image,caption,caption\na,b,c\n", "f.csv", problems) == [(2, {"image": "a", "caption": "c"})]
+    detail = "2 columns are called caption; the last is read"
+    assert problems == [Problem("duplicate-column", "f.csv", detail, 1)]
+
+
+@pytest.mark.parametrize(
+    ("fields", "values"),
+    [
+        (['"stop"', 'a "b" c', '"so" it says', "a, b; c"], ['"stop"', 'a "b" c', '"so" it says', "a, b; c"]),
+        (['"A sign', "stop"], ['"A sign', "stop"]),
+        (['"say ""x"""', '"a\tb"', "plain"], ['say "x"', "a\tb", "plain"]),
+        (['"two\nlines"', '"plain"'], ["two\nlines", "plain"]),
+        (["5\u2028", "\u00e9"], ["5\u2028", "\u00e9"]),
+    ],
+)
+def test_quotes_of_a_tsv_are_text_unless_they_evidently_quote(fields: list[str], values: list[str]) -> None:
+    problems: list[Problem] = []
+    text = "image\tcaption\r\n" + "".join(f"a\t{field}\r\n" for field in fields)
+    assert [row["caption"] for _, row in read_tsv(text, "f.tsv", problems)] == values
+    assert problems == []
+
+
+def test_quotes_of_a_tsv_quote_where_its_header_is_quoted() -> None:
+    assert read_tsv('"image"\t"caption"\n"a"\t"stop"', "f.tsv", []) == [(2, {"image": "a", "caption": "stop"})]
+
+
+def test_a_broken_row_of_a_tsv_is_told() -> None:
+    problems: list[Problem] = []
+    rows = read_tsv('image\tcaption\na\t"one\nb\nc\ttwo', "f.tsv", problems)
+    assert rows == [(2, {"image": "a", "caption": '"one'}), (4, {"image": "c", "caption": "two"})]
+    assert [(problem.kind, problem.line) for problem in problems] == [("bad-row", 3)]

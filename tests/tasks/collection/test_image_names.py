@@ -16,6 +16,9 @@ from tasks.collection.image_names import is_image
         "a.pgm",
         "日本.gif",
         "NA.jpg",
+        "new\nline.jpg",
+        "Thumbs.jpg",
+        "#1/a.jpg",
     ],
 )
 def test_images(path: str) -> None:
@@ -34,6 +37,16 @@ def test_images(path: str) -> None:
         ".cache/a.jpg",
         "__MACOSX/a.jpg",
         "Thumbs.db",
+        "desktop.ini",
+        ".DS_Store",
+        "x/.DS_Store",
+        ".@__thumb/a.jpg",
+        "x/@eaDir/a.jpg/SYNOPHOTO_THUMB_XL.jpg",
+        "x/SYNOFILE_THUMB_M.png",
+        "#recycle/a.jpg",
+        "$RECYCLE.BIN/a.jpg",
+        "a.jpg@SynoEAStream",
+        "a.jpg:Zone.Identifier",
     ],
 )
 def test_not_images(path: str) -> None:

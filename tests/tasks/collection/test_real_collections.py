@@ -1,5 +1,6 @@
 """The shared data and cases, where they are at hand."""
 
+import json
 import os
 import tarfile
 import time
@@ -7,13 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from storage.files import Source
 from tasks.collection.assemble import Collection, assemble
 from tasks.collection.check import summary
 from tasks.collection.config import CollectionConfig
 from tasks.collection.facts import Fact, paths_to_look_at
 from tasks.collection.formats import read_collection
 from tasks.collection.records import Problem
-from tests.tasks.collection.making import captions, collect, files_in, files_of, kinds
+from tests.tasks.collection.making import captions, collect, files_in, files_of, gathered, kinds
 
 SHARED = os.environ.get("SCENEKIN_SHARED")
 pytestmark = pytest.mark.skipif(SHARED is None, reason="SCENEKIN_SHARED names no shared data")
@@ -76,17 +78,23 @@ def unpacked(number: str, folder: Path) -> Path:
 
 def test_awkward_names(tmp_path: Path) -> None:
     folder = unpacked("F12", tmp_path)
-    collection = collect(files_in(folder))
-    assert kinds(collection) == {"bad-name": 1}
-    assert len(collection.images) == 26
+    collection = gathered(Source(str(folder)))
+    assert [problem.kind for problem in collection.refused] == ["bad-name"]
+    assert (collection.listed, len(collection.images)) == (27, 26)
     assert all(image.captions and (folder / image.path).is_file() for image in collection.images)
     assert {"cat.jpg", "cat.png", "a/same.jpg", "b/same.jpg", "-rf.jpg"} <= captions(collection).keys()
 
 
 def test_links(tmp_path: Path) -> None:
     folder = unpacked("F13", tmp_path)
-    collection = collect(files_in(folder))
-    assert kinds(collection) == {"no-caption": 1}
+    collection = gathered(Source(str(folder)))
+    assert {"dangling.jpg": "missing-image", "self": "dead-link"}.items() <= {
+        problem.item: problem.kind for problem in collection.problems
+    }.items()
+    assert {"linkdir/", "real/loop/"} == {
+        problem.item for problem in collection.problems if problem.kind == "repeated-folder"
+    }
+    assert [image.image_id for image in collection.images] == ["alias.jpg", *(f"real/i{n}.jpg" for n in range(4))]
     split_of = {image.image_id: image.split for image in collection.images}
     assert split_of["alias.jpg"] == split_of["real/i0.jpg"]
 
@@ -102,7 +110,8 @@ def test_everything_in_a_table_is_text() -> None:
 def test_odd_captions() -> None:
     collection = case("F16")
     assert len(collection.images) == 24
-    assert kinds(collection) == {"empty-caption": 2, "lone-surrogate": 1, "no-caption": 3}
+    told = {kind: count for kind, count in kinds(collection).items() if not kind.startswith("near-duplicate")}
+    assert told == {"empty-caption": 2, "lone-surrogate": 1, "no-caption": 3}
     assert captions(collection)["ent_a.jpg"] == ("Salt &amp; Pepper&#39;s red house &lt;3",)
 
 
@@ -124,6 +133,21 @@ def test_imagefolder() -> None:
     ]
 
 
+def test_visual_genome() -> None:
+    collection = case("F20")
+    by_id = captions(collection)
+    assert collection.format == "visual-genome"
+    assert (len(by_id), sum(map(bool, by_id.values()))) == (10, 8)
+    assert len(by_id["103"]) == 5
+    assert by_id["103"][-1] == "a second entry with a lantern"
+    assert {image.path for image in collection.images} >= {"VG_100K_2/108.jpg", "VG_100K_2/109.jpg"}
+    told = [(problem.kind, problem.item) for problem in collection.problems if "near-duplicate" not in problem.kind]
+    assert told == [
+        *(("empty-caption", "102"), ("empty-caption", "102"), ("no-caption", "106"), ("no-caption", "107")),
+        ("unknown-image", "777"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("variant", "name", "used", "told"),
     [
@@ -141,3 +165,41 @@ def test_copies_of_flickr8k_as_people_have_them(variant: str, name: str, used: i
     collection = assemble(reading, facts, CollectionConfig())
     assert sum(len(image.captions) for image in collection.images) == used
     assert kinds(collection) == told
+
+
+def test_flickr30k() -> None:
+    collection = case("F01")
+    by_id = captions(collection)
+    assert collection.format == "flickr30k"
+    assert [len(texts) for texts in by_id.values()] == [5] * 6
+    assert by_id["flickr30k_images/1000000002.jpg"][1:3] == ("None", "NA")
+    assert by_id["flickr30k_images/1000000003.jpg"][1] == '"A sign says stop near the sea .'
+    assert by_id["flickr30k_images/1000000004.jpg"][4] == "A brown dog crosses the lawn ."
+    assert by_id["flickr30k_images/1000000005.jpg"][2] == "A red | white flag above the box ."
+    told = [(problem.kind, problem.line) for problem in collection.problems if "near-duplicate" not in problem.kind]
+    assert told == [("repaired-row", 21)]
+
+
+def test_names_and_captions_of_a_table_are_text() -> None:
+    (folder,) = (ROOT / "cases").glob("F15-*/input")
+    files = files_in(folder)
+    table, metadata = (read_collection(files, files, format) for format in ("table", "imagefolder"))
+    assert len({item.image_id for item in table.items}) == 10
+    assert {item.path: item.captions for item in table.items} == {item.path: item.captions for item in metadata.items}
+    assert [problem.kind for problem in table.problems] == ["caption-column"]
+
+
+def test_variants_of_a_picture_are_grouped_and_leaks_are_named() -> None:
+    (folder,) = (ROOT / "cases").glob("F18-*")
+    collection = case("F18")
+    groups = json.loads((folder / "groups.json").read_text())
+    split_of = {image.image_id: image.split for image in collection.images}
+    assert len(split_of) == 48
+    told = {problem.item: problem for problem in collection.problems}
+    assert kinds(collection)["copy"] == 8
+    for names in groups.values():
+        for place, name in enumerate(sorted(names)):
+            earlier = sorted(names)[:place]
+            crosses = any(split_of[other] != split_of[name] for other in earlier)
+            assert bool(earlier) <= (name in told)
+            assert not crosses or told[name].kind in {"near-duplicate-across-splits", "copy"}  # its twin tells the leak

@@ -48,6 +48,7 @@ def test_problems() -> None:
     table = problem_table(COLLECTION)
     assert table.column_names == ["kind", "item", "line", "detail"]
     assert table.drop_columns("detail").to_pylist() == [
+        {"kind": "copy", "item": "c", "line": None},
         {"kind": "missing-image", "item": "gone", "line": 9},
         {"kind": "no-caption", "item": "d", "line": None},
     ]

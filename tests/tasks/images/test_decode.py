@@ -1,4 +1,5 @@
 import json
+import os
 import struct
 import zlib
 from contextlib import suppress
@@ -229,12 +230,12 @@ def test_the_limit_holds_where_pillow_s_own_is_lifted(monkeypatch: pytest.Monkey
 
 SEEDS = [
     encode(noise().quantize(16) if format == "gif" else noise(), format)
-    for format in ("png", "jpeg", "gif", "webp", "tiff", "bmp", "ppm", "jpeg2000", "tga", "pcx", "ico")
-]
+    for format in ("png", "jpeg", "gif", "webp", "tiff", "bmp", "ppm", "jpeg2000", "tga", "pcx", "ico", "avif", "heif")
+] + [path.read_bytes() for path in sorted(PILLOW_FILES.glob("*.*"))]
 
 
 @pytest.mark.filterwarnings("ignore")
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=int(os.environ.get("SCENEKIN_FUZZ_EXAMPLES", "150")), deadline=None)
 @given(
     st.sampled_from(SEEDS),
     st.lists(st.tuples(st.floats(0, 1, exclude_max=True), st.integers(0, 255))),
@@ -244,8 +245,10 @@ def test_damaged_bytes_are_decoded_or_refused(seed: bytes, changes: list[tuple[f
     data = bytearray(seed)
     for place, value in changes:
         data[int(place * len(data))] = value
-    with suppress(UnreadableImage):
-        assert decode(bytes(data[: round(kept * len(data))])).mode == "RGB"
+    data = data[: round(kept * len(data))]
+    for attempt in (decode, lambda data: decode_reduced(data, 8).image):
+        with suppress(UnreadableImage):
+            assert attempt(bytes(data)).mode == "RGB"
 
 
 @with_shared

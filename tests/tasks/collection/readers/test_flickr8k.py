@@ -100,6 +100,7 @@ def test_token_lines_are_read_where_a_table_lies_beside_them() -> None:
 
 def test_other_text_files_are_no_captions() -> None:
     assert not Flickr8k().recognises(files_of({"captions.txt": "A dog .\n", "._Flickr8k.token.txt": ""}))
+    assert not Flickr8k().recognises(files_of({"captions.txt": '"image,caption\na.jpg,A dog .\n'}))
     files = files_of(pictures("a.jpg"))
     with pytest.raises(InputError, match=r"no Flickr8k\.token\.txt"):
         Flickr8k().read(files, files, CollectionConfig())

@@ -142,6 +142,20 @@ def test_the_choice_of_the_caption_column_is_told(header: str, detail: str) -> N
     assert captions(collection) == {"a.jpg": ("chosen",) if "caption" in header else ()}
 
 
+@pytest.mark.parametrize(
+    ("column", "read", "detail"),
+    [
+        ("label", ("dog",), "captions are read from label, not from caption"),
+        ("labels", (), "no column labels, only caption, label; no captions are read"),
+    ],
+)
+def test_the_caption_column_may_be_named(column: str, read: tuple[str, ...], detail: str) -> None:
+    files = files_of({"metadata.csv": "file_name,caption,label\na.jpg,A dog .,dog\n", **pictures("a.jpg")})
+    reading = ImageFolder().read(files, files, CollectionConfig(caption_column=column))
+    assert [item.captions for item in reading.items] == [read]
+    assert reading.problems == (Problem("caption-column", "metadata.csv", detail),)
+
+
 def test_every_value_is_text() -> None:
     table = "file_name,text\n0007.jpg,NA\n7.jpg,1e5\nNA.jpg,null\n"
     collection = collect(files_of({"metadata.csv": table, **pictures("0007.jpg", "7.jpg", "NA.jpg")}))

@@ -1,0 +1,63 @@
+"""Sidecars: beside an image a text file of the same name but for its extension, a caption a line."""
+
+import posixpath
+from collections import defaultdict
+
+from tasks.collection.config import CollectionConfig
+from tasks.collection.image_names import is_hidden, is_image
+from tasks.collection.image_paths import ImagePaths
+from tasks.collection.records import Files, Item, Problem, Reading
+from tasks.collection.text import clean_captions, decode_text, numbered_lines
+from tasks.errors import InputError
+
+
+class Sidecar:
+    """`cat.txt` is of every image `cat.*` in its folder: of two, both get its captions, and that is told."""
+
+    name = "sidecar"
+
+    def recognises(self, files: Files) -> bool:
+        """Whether a text lies beside an image of its name."""
+        return not _texts(files).keys().isdisjoint(_stem(path) for path in files.paths if is_image(path))
+
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (a reader's signature)
+        """An item for each image; a text without one is told. Raises InputError where no text has one."""
+        texts = _texts(files)
+        paths_of: dict[str, list[str]] = defaultdict(list)
+        items = []
+        problems: list[Problem] = []
+        for image in ImagePaths(images.paths).unlisted([]):
+            paths_of[_stem(image.path)].append(image.path)
+        if texts.keys().isdisjoint(paths_of):
+            raise InputError("The collection has no text file of the same name beside an image.")
+        for stem, paths in paths_of.items():
+            captions = _captions(files, texts.pop(stem), problems) if stem in texts else ()
+            if captions and len(paths) > 1:
+                detail = f"several images of one name have these captions: {', '.join(paths)}"
+                problems.append(Problem("shared-captions", f"{stem}.txt", detail))
+            items += [Item(path, path, captions) for path in paths]
+        for text in texts.values():
+            problems.append(
+                Problem("unknown-image", text, "no image of this name lies beside it; the text is not used")
+            )
+        return Reading(self.name, tuple(items), tuple(problems))
+
+
+def _stem(path: str) -> str:
+    return posixpath.splitext(path)[0]
+
+
+def _texts(files: Files) -> dict[str, str]:
+    """The text files by their names without extension."""
+    return {_stem(path): path for path in files.paths if path.lower().endswith(".txt") and not is_hidden(path)}
+
+
+def _captions(files: Files, text: str, problems: list[Problem]) -> tuple[str, ...]:
+    try:
+        data = files.read(text)
+    except OSError as error:
+        detail = f"cannot be read: {error.strerror or error}; its captions are not used"
+        problems.append(Problem("unreadable-file", text, detail))
+        return ()
+    lines = numbered_lines(decode_text(data, text, problems))
+    return tuple(caption for line, value in lines for caption in clean_captions(value, text, line, problems))

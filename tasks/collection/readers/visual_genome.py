@@ -1,0 +1,122 @@
+"""Visual Genome: large JSON lists of images and of their regions or objects, images in `VG_100K/` and `VG_100K_2/`."""
+
+import posixpath
+from collections import Counter
+from collections.abc import Container, Sequence
+from typing import Any
+
+from tasks.collection.config import CollectionConfig
+from tasks.collection.image_names import is_image
+from tasks.collection.image_paths import ImagePaths
+from tasks.collection.json_list import read_list
+from tasks.collection.readers.flickr8k import nearest
+from tasks.collection.records import Files, Item, Problem, Reading
+from tasks.collection.text import clean_captions
+from tasks.errors import InputError
+
+IMAGE_DATA = "image_data.json"
+ANNOTATIONS = {"regions": "region_descriptions.json", "objects": "objects.json"}
+IMAGE_FOLDER = "VG_100K"  # and VG_100K_2
+
+Listed = tuple[str, str, str]  # an image's id, its file's folder as the url tells it or "", and its file's name
+
+
+class VisualGenome:
+    """Captions are the phrases of an image's regions; or one for each of its objects, so that words count objects."""
+
+    name = "visual-genome"
+
+    def recognises(self, files: Files) -> bool:
+        """Whether the list of images and one of the annotations are there, by name."""
+        return nearest(files, IMAGE_DATA) is not None and any(nearest(files, name) for name in ANNOTATIONS.values())
+
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
+        """An item for each entry of the list of images, and for each other image on disk. Raises InputError."""
+        wanted = ANNOTATIONS[config.annotations]
+        listing, source = nearest(files, IMAGE_DATA), nearest(files, wanted)
+        if listing is None or source is None:
+            raise InputError(f"The collection lacks {IMAGE_DATA} or {wanted}, where {config.annotations} are listed.")
+        problems: list[Problem] = []
+        listed = _listed(files, listing, problems)
+        captions = _captions(files, source, config.annotations, {image_id for image_id, *_ in listed}, problems)
+        paths = ImagePaths(images.paths)
+        folders = _folders(images, paths, listed)
+        items = [
+            Item(image_id, _find(paths, folders, home, name), tuple(captions.pop(image_id, ())))
+            for image_id, home, name in listed
+        ]
+        items += paths.unlisted(items)
+        return Reading(self.name, tuple(items), tuple(problems))
+
+
+def _listed(files: Files, listing: str, problems: list[Problem]) -> list[Listed]:
+    listed = []
+    for number, entry in enumerate(read_list(files, listing, problems)):
+        image_id = _image_id(entry)
+        if image_id is None:
+            problems.append(Problem("bad-row", f"{listing}[{number}]", "no `image_id` or `id`; the entry is not used"))
+            continue
+        *_, home, name = ["", *str(entry.get("url")).split("/")]
+        listed.append((image_id, home, name) if is_image(name) else (image_id, "", f"{image_id}.jpg"))
+    return listed
+
+
+def _image_id(entry: Any) -> str | None:
+    """Text or a whole number, spelled `image_id` or `id`."""
+    values = (entry.get("image_id"), entry.get("id")) if isinstance(entry, dict) else ()
+    return next((str(value) for value in values if type(value) in (int, str)), None)
+
+
+def _captions(
+    files: Files, source: str, kind: str, known: Container[str], problems: list[Problem]
+) -> dict[str, list[str]]:
+    """Captions by the id of an image that is known; an image that comes twice has those of both entries."""
+    text_of = _phrase if kind == "regions" else _words
+    captions: dict[str, list[str]] = {}
+    unknown: Counter[str] = Counter()
+    for number, entry in enumerate(read_list(files, source, problems)):
+        image_id = _image_id(entry)
+        parts = None if image_id is None else entry.get(kind) or []
+        if image_id is None or not isinstance(parts, list):
+            detail = f"no `image_id` or `id`, or `{kind}` is no list; the entry is not used"
+            problems.append(Problem("bad-row", f"{source}[{number}]", detail))
+            continue
+        texts = clean_captions([text_of(part) for part in parts], image_id, None, problems)
+        if image_id in known:
+            captions.setdefault(image_id, []).extend(texts)
+        else:
+            unknown[image_id] += len(texts)
+    for image_id in sorted(unknown):
+        detail = f"{IMAGE_DATA} lists no image of this id; captions not used: {unknown[image_id]}"
+        problems.append(Problem("unknown-image", image_id, detail))
+    return captions
+
+
+def _phrase(region: Any) -> Any:
+    """Its text; what has none is given as it is, to be told as no caption."""
+    return region.get("phrase", region) if isinstance(region, dict) else region
+
+
+def _words(thing: Any) -> Any:
+    """Its words by its synsets (`traffic_light.n.01`), else its names; what has neither as it is, to be told."""
+    synsets, names = (thing.get(key) for key in ("synsets", "names")) if isinstance(thing, dict) else (None, None)
+    words = [synset.rsplit(".", 2)[0].replace("_", " ") for synset in _texts(synsets)] or _texts(names)
+    return ", ".join(words) or thing
+
+
+def _texts(value: Any) -> list[str]:
+    return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
+
+
+def _folders(images: Files, paths: ImagePaths, listed: Sequence[Listed]) -> list[str]:
+    """The dataset's own image folders; where there is none of their names, the one that holds most of the images."""
+    found = {posixpath.dirname(path) for path in images.paths if is_image(path)}
+    own = [folder for folder in found if posixpath.basename(folder).startswith(IMAGE_FOLDER)]
+    return sorted(own) or [paths.folder_of({name for *_, name in listed})]
+
+
+def _find(paths: ImagePaths, folders: Sequence[str], home: str, name: str) -> str:
+    """The path in the folder called `home`, else in another; the first of these where there is no such file."""
+    nearest_first = sorted(folders, key=lambda folder: posixpath.basename(folder) != home)
+    found = [paths.find(name, folder) for folder in nearest_first]
+    return next((path for path in found if path in paths), found[0])
