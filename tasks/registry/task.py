@@ -29,6 +29,7 @@ REQUIREMENTS = (
     "pillow",
     "pyarrow",
     "pydantic",
+    "regex",
     "safetensors",
     "scipy",
     "timm",
