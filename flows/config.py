@@ -50,7 +50,7 @@ class Config(BaseModel):
 
     def pooling(self, method: str) -> PoolingConfig:
         """What a candidate pools its descriptors by."""
-        return self.triplets.pooling if method == "v_v" else PoolingConfig(kind="gap")
+        return self.triplets.pooling if method == "v_v" else self.ridge.pooling
 
     def finetuned(self) -> frozenset[str]:
         """The candidates whose backbone is trained too, so that features at hand do not serve them."""

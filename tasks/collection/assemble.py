@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from tasks.collection.config import CollectionConfig
 from tasks.collection.facts import Fact
 from tasks.collection.looks import Look, alike
-from tasks.collection.records import Item, Problem, Reading, Split
+from tasks.collection.records import SPLITS, Item, Problem, Reading, Split
 from tasks.collection.splits import draw_split
 from tasks.collection.text import is_unicode, printable
 
@@ -110,8 +110,10 @@ def _near_duplicates(images: Sequence[ImageRecord], looks: Mapping[str, Look]) -
     first = {image.sha256: image for image in reversed(images) if image.sha256 in looks}
     pictured = sorted(first.values(), key=lambda image: image.image_id)
     earlier: dict[int, dict[Split | None, ImageRecord]] = defaultdict(dict)
-    for before, row in alike([looks[image.sha256] for image in pictured]):
-        earlier[row].setdefault(pictured[before].split, pictured[before])
+    sides = (*SPLITS, None)
+    pairs = alike([looks[image.sha256] for image in pictured], [sides.index(image.split) for image in pictured])
+    for before, row in pairs:
+        earlier[row][pictured[before].split] = pictured[before]
     for row, found in earlier.items():
         yield from _told("near-duplicate", pictured[row], found, "looks like")
 

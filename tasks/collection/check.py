@@ -35,9 +35,15 @@ def describe(collection: Collection) -> str:
     ]
     items = defaultdict(list)
     for problem in collection.problems:
-        items[problem.kind].append(problem.item if problem.line is None else f"{problem.item}:{problem.line}")
+        item = _on_one_line(problem.item)
+        items[problem.kind].append(item if problem.line is None else f"{item}:{problem.line}")
     width = max(map(len, items), default=0)
     for kind, names in items.items():
         more = f" and {len(names) - EXAMPLES:,} more" if len(names) > EXAMPLES else ""
         lines.append(f"  {kind:{width}} {len(names):>7,}  {', '.join(names[:EXAMPLES])}{more}")
     return "\n".join(lines)
+
+
+def _on_one_line(name: str) -> str:
+    """Line ends and what would command a terminal, as escapes: file names may hold them."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in name)

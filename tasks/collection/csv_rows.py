@@ -37,14 +37,19 @@ def read_tsv(text: str, name: str, problems: list[Problem]) -> list[Row]:
     return plain
 
 
-def _rows(records: Iterable[tuple[int, list[str]]], name: str, problems: list[Problem]) -> list[Row]:
-    """The records by the columns of the first; of two columns of one name the last is read, which is told."""
-    records = iter(records)
-    header = [column.strip() for column in next(records, (0, []))[1]]
-    for column, count in Counter(filter(None, header)).items():
+def tell_repeated(columns: Iterable[str], name: str, line: int | None, problems: list[Problem]) -> None:
+    """Of columns of one name the last is read: the values of a row are by name."""
+    for column, count in Counter(filter(None, columns)).items():
         if count > 1:
             detail = f"{count} columns are called {column}; the last is read"
-            problems.append(Problem("duplicate-column", name, detail, 1))
+            problems.append(Problem("duplicate-column", name, detail, line))
+
+
+def _rows(records: Iterable[tuple[int, list[str]]], name: str, problems: list[Problem]) -> list[Row]:
+    """The records by the columns of the first."""
+    records = iter(records)
+    header = [column.strip() for column in next(records, (0, []))[1]]
+    tell_repeated(header, name, 1, problems)
     rows = []
     for line, fields in records:
         if len(fields) < len(header) or any(fields[len(header) :]):

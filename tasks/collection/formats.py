@@ -4,6 +4,9 @@ A format with files of its own comes before the general ones: a stray text besid
 table of something else, makes no second candidate. Images alone are what is left.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 from tasks.collection.config import CollectionConfig
 from tasks.collection.readers.coco import Coco
 from tasks.collection.readers.flickr8k import Flickr8k
@@ -13,12 +16,13 @@ from tasks.collection.readers.imagefolder import ImageFolder
 from tasks.collection.readers.sidecar import Sidecar
 from tasks.collection.readers.table import Table
 from tasks.collection.readers.visual_genome import VisualGenome
-from tasks.collection.records import Files, Reader, Reading
+from tasks.collection.records import Files, Problem, Reader, Reading
 from tasks.errors import InputError
 
 SPECIFIC: tuple[Reader, ...] = (Flickr8k(), Flickr30k(), Coco(), VisualGenome(), ImageFolder())
 TABLE, SIDECAR, FOLDER = Table(), Sidecar(), Folder()
 READERS: dict[str, Reader] = {reader.name: reader for reader in (*SPECIFIC, TABLE, SIDECAR, FOLDER)}
+WITH_COLUMNS = ("imagefolder", "table")
 
 
 def read_collection(
@@ -33,9 +37,17 @@ def read_collection(
     config = config or CollectionConfig()
     try:
         reader = READERS[format] if format else _detect(files, config)
-        return reader.read(files, images, config)
+        reading = reader.read(files, images, config)
     except OSError as error:
         raise InputError(f"A file of the collection cannot be read: {error}.") from error
+    return replace(reading, problems=(*reading.problems, *_unused_columns(reading.format, config)))
+
+
+def _unused_columns(format: str, config: CollectionConfig) -> Iterator[Problem]:
+    """The columns that the settings name, where the format has none."""
+    for column in (config.image_column, config.caption_column):
+        if column is not None and format not in WITH_COLUMNS:
+            yield Problem("unused-column", column, f"{format} has no columns to choose from; it is read all the same")
 
 
 def _detect(files: Files, config: CollectionConfig) -> Reader:

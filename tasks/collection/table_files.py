@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.collection.csv_rows import read_csv, read_tsv
+from tasks.collection.csv_rows import read_csv, read_tsv, tell_repeated
 from tasks.collection.records import Files, Problem
 from tasks.collection.text import decode_text, numbered_lines
 from tasks.errors import InputError
@@ -35,21 +35,23 @@ def open_table(files: Files, source: str, problems: list[Problem]) -> TableFile:
     """The table in a file, by its extension; broken rows are left out and told. Raises InputError if all is broken."""
     extension = posixpath.splitext(source)[1].lower()
     if extension == ".parquet":
-        return _open_parquet(files, source)
+        return _open_parquet(files, source, problems)
     text = decode_text(files.read(source), source, problems)
     rows: Sequence[Row] = TEXT_TABLES[extension](text, source, problems)
     columns = dict.fromkeys(column for _, row in rows for column in row if column)
     return TableFile(tuple(columns), lambda _: iter(rows))
 
 
-def _open_parquet(files: Files, source: str) -> TableFile:
+def _open_parquet(files: Files, source: str, problems: list[Problem]) -> TableFile:
     def rows(columns: Sequence[str]) -> Iterator[Row]:
         with _parquet(files, source) as file:
             batches = file.iter_batches(BATCH, columns=list(columns))
             yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
 
     with _parquet(files, source) as file:
-        return TableFile([column.name for column in file.schema_arrow if _may_hold_text(column.type)], rows)
+        names = [column.name for column in file.schema_arrow if _may_hold_text(column.type)]
+    tell_repeated(names, source, None, problems)
+    return TableFile(list(dict.fromkeys(names)), rows)
 
 
 @contextmanager

@@ -7,7 +7,10 @@ from tasks.collection.records import Problem
 
 
 def decode_text(data: bytes, name: str, problems: list[Problem]) -> str:
-    """The text of a UTF-8 file, with or without BOM; other lines are read as Windows-1252 and told."""
+    """The text of a UTF-8 file, with or without BOM; UTF-16 by its BOM, and other lines as Windows-1252, are told."""
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        problems.append(Problem("encoding-fallback", name, "not UTF-8 but UTF-16, and read so", 1))
+        return data.decode("utf-16", "replace")
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return data.decode()

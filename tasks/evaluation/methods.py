@@ -15,7 +15,7 @@ LABELS = {
     "vt_v": "(V+T,V)",
     "vt_vt": "(V+T,V+T)",
     "wsabie": "WSABIE (V+T,V)",
-    "regression": "linear ridge",
+    "regression": "regression",
 }
 
 

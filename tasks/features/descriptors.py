@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from tasks.model.config import PoolingConfig, features_file
-from tasks.model.head import Projection
+from tasks.model.head import Head
 
 SCHEMA = pa.schema([("sha256", pa.string()), ("descriptor", pa.large_list(pa.float16()))])
 
@@ -74,7 +74,7 @@ def descriptors_from(column: pa.ChunkedArray, rows: Sequence[int], channels: int
     return Descriptors(value_SC, start[list(rows)], count[list(rows)])
 
 
-def project(head: Projection, descriptors: Descriptors, chunk: int = 1024) -> Tensor:
+def project(head: Head, descriptors: Descriptors, chunk: int = 1024) -> Tensor:
     """embedding_ND on the CPU: what a model with a frozen backbone and this head gives those images."""
     rows_N = np.arange(len(descriptors))
     with torch.inference_mode():

@@ -3,18 +3,19 @@
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from tasks.images.config import Preprocessing
 from tasks.images.loader import Refusal, load_batches
 from tasks.images.preprocess import normalise
 from tasks.model.config import PoolingConfig
 from tasks.model.folding import fold_batch_norm
+from tasks.model.outputs import Backbone
 from tasks.model.pooling import describe
 
 
 def extract(
-    backbone: nn.Module,
+    backbone: Backbone,
     poolings: Sequence[PoolingConfig],
     paths: Sequence[str],
     read: Callable[[str], bytes],
@@ -34,5 +35,5 @@ def extract(
             torch.inference_mode(),
             torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
         ):
-            feature_map_BCHW = backbone(normalise(batch.pixels_BHWC.to(device), preprocessing))
-            yield batch.rows, [describe(feature_map_BCHW, pooling) for pooling in poolings]
+            outputs = backbone.outputs(normalise(batch.pixels_BHWC.to(device), preprocessing))
+            yield batch.rows, [describe(outputs, pooling) for pooling in poolings]

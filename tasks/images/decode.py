@@ -13,6 +13,7 @@ from tasks.errors import InputError
 
 MAX_PIXELS = 178_956_970
 BACKGROUND = (255, 255, 255)  # what shows through transparent pixels
+BLOCK = 2**20  # pixels of high depth that are scaled at a time
 
 # MAX_PIXELS is refused by name below, so Pillow's own earlier warning says nothing new.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
@@ -68,6 +69,8 @@ def decode_reduced(data: bytes, side: int) -> Picture:
 def _opened(data: bytes) -> Iterator[Image.Image]:
     try:
         with Image.open(io.BytesIO(data)) as image:
+            if image.format == "EPS":
+                raise UnreadableImage("a PostScript program, which is not run; give a picture made of it")
             if image.width * image.height > MAX_PIXELS:
                 raise UnreadableImage(f"{image.width} x {image.height} pixels are over the limit of {MAX_PIXELS}")
             yield image
@@ -76,7 +79,7 @@ def _opened(data: bytes) -> Iterator[Image.Image]:
     except UnidentifiedImageError:
         raise UnreadableImage("empty file" if not data else "not an image of a known type") from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged bytes
-        raise UnreadableImage(" ".join(str(error).split()) or type(error).__name__) from None
+        raise UnreadableImage(" ".join(str(error).split()).rstrip(".") or type(error).__name__) from None
 
 
 def _lies_on_its_side(image: Image.Image) -> bool:
@@ -99,8 +102,10 @@ def _to_rgb(image: Image.Image) -> Image.Image:
     if image.mode == "F" or image.mode.startswith("I"):
         return _scaled_to_8_bit(image).convert("RGB")
     if image.has_transparency_data:
-        rgba = image.convert("RGBA")
-        return Image.alpha_composite(Image.new("RGBA", rgba.size, (*BACKGROUND, 255)), rgba).convert("RGB")
+        rgba = image if image.mode == "RGBA" else image.convert("RGBA")
+        shown = Image.new("RGB", rgba.size, BACKGROUND)
+        shown.paste(rgba, mask=rgba)
+        return shown
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
@@ -114,9 +119,14 @@ def _through_profile(image: Image.Image, profile: bytes) -> Image.Image:
 
 def _scaled_to_8_bit(image: Image.Image) -> Image.Image:
     """High-depth grey scaled, not clipped: integers from their 16-bit range, others from what the picture spans."""
-    values = np.nan_to_num(np.asarray(image, dtype=np.float64), posinf=0, neginf=0)
+    stored = np.asarray(image)
+    values = np.nan_to_num(stored, posinf=0, neginf=0).reshape(-1)
     low, high = float(values.min()), float(values.max())
     if image.mode != "F" and low >= 0 and high <= 65535:
         low, high = 0.0, 65535.0
     span = high - low or 1.0
-    return Image.fromarray(((values - low) / span * 255).round().astype(np.uint8))
+    scaled = np.empty(values.shape, np.uint8)
+    for start in range(0, len(values), BLOCK):
+        block = values[start : start + BLOCK].astype(np.float64)
+        scaled[start : start + BLOCK] = ((block - low) / span * 255).round()
+    return Image.fromarray(scaled.reshape(stored.shape))

@@ -1,4 +1,4 @@
-"""The convolutional networks: pixels in, last feature map out, with the weights they were published with."""
+"""The convolutional networks: pixels in, feature maps and class scores out, with their published weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,25 +10,34 @@ from torch import Tensor, nn
 
 from tasks.errors import InputError
 from tasks.images.config import Preprocessing
-from tasks.model.config import BackboneConfig, BackboneName
+from tasks.model.config import BackboneConfig, BackboneName, PoolingConfig
+from tasks.model.outputs import Backbone, Outputs
 from tasks.model.weights import weights_file
 
+CLASSES = 1000
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
 HALF = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """One network: how to build it without weights, and what its input looks like."""
+    """One network: how to build it without weights, what its input looks like, and how many channels its maps have."""
 
-    build: Callable[[], nn.Module]
+    build: Callable[[], Backbone]
     colours: dict[str, tuple[float, float, float]]
     channels: int
+    inner: tuple[int, ...]
     stride: int = 32
 
+    def blocks(self, pooling: PoolingConfig) -> tuple[int, ...]:
+        """How many channels each block of a descriptor has; C is their sum."""
+        if pooling.kind != "blocks":
+            return (self.channels,)
+        return (self.channels, *self.inner, self.inner[0], CLASSES, CLASSES)
 
-def create_backbone(config: BackboneConfig, *, pretrained: bool = True) -> nn.Module:
-    """images_BCHW → feature_map_BCHW; with its weights unless they come from a model at rest. Raises InputError."""
+
+def create_backbone(config: BackboneConfig, *, pretrained: bool = True) -> Backbone:
+    """The network, with its weights unless they come from a model at rest. Raises InputError."""
     architecture = ARCHITECTURES[config.name]
     backbone = architecture.build()
     if pretrained:
@@ -45,14 +54,14 @@ def preprocessing_of(config: BackboneConfig) -> Preprocessing:
 def _load_in_order(backbone: nn.Module, path: Path) -> None:
     """Pair the file's tensors with the network's in order; shapes and last name parts have to agree.
 
-    Publishers name the same layers differently, but define them in the same order. A classifier is left over.
+    Publishers name the same layers differently, but define them in the same order.
     """
     try:
         saved = list(torch.load(path, map_location="cpu", weights_only=True).items())
     except Exception as error:
         raise InputError(f"{path} is not a file of network weights: {type(error).__name__}.") from error
     own = list(backbone.state_dict().items())
-    fits = len(saved) >= len(own) and all(
+    fits = len(saved) == len(own) and all(
         tensor.shape == getattr(given, "shape", None) and name.rpartition(".")[2] == saved_name.rpartition(".")[2]
         for (name, tensor), (saved_name, given) in zip(own, saved, strict=False)
     )
@@ -61,37 +70,53 @@ def _load_in_order(backbone: nn.Module, path: Path) -> None:
     backbone.load_state_dict({name: given for (name, _), (_, given) in zip(own, saved, strict=False)})
 
 
-class _LastMap(nn.Module):
-    """A torchvision ResNet without its pooling and classifier."""
+class _ResNet(Backbone):
+    """A torchvision ResNet; its inner map is that of its last but one stage."""
 
     def __init__(self, network: Any) -> None:
         super().__init__()
-        parts = ["conv1", "bn1", "relu", "maxpool", "layer1", "layer2", "layer3", "layer4"]
+        parts = ["conv1", "bn1", "relu", "maxpool", "layer1", "layer2", "layer3"]
         self.layers = nn.Sequential(*(getattr(network, part) for part in parts))
+        self.last = network.layer4
+        self.classifier = network.fc
 
-    def forward(self, images_BCHW: Tensor) -> Tensor:
-        feature_map_BCHW: Tensor = self.layers(images_BCHW)
-        return feature_map_BCHW
+    def outputs(self, images_BCHW: Tensor) -> Outputs:
+        inner_BCHW = self.layers(images_BCHW)
+        map_BCHW = self.last(inner_BCHW)
+        return Outputs(map_BCHW, (inner_BCHW,), self.classifier(map_BCHW.mean((2, 3))))
+
+
+class _EfficientNet(Backbone):
+    """A timm EfficientNet; its inner maps are those of its last two blocks."""
+
+    def __init__(self, network: Any) -> None:
+        super().__init__()
+        self.network = network
+
+    def outputs(self, images_BCHW: Tensor) -> Outputs:
+        x_BCHW = self.network.bn1(self.network.conv_stem(images_BCHW))
+        maps = [x_BCHW := block(x_BCHW) for block in self.network.blocks]
+        map_BCHW = self.network.bn2(self.network.conv_head(x_BCHW))
+        return Outputs(map_BCHW, tuple(maps[-2:]), self.network.classifier(map_BCHW.mean((2, 3))))
 
 
 def _resnet(name: BackboneName, channels: int) -> Architecture:
-    def build() -> nn.Module:
+    def build() -> Backbone:
         import torchvision  # noqa: PLC0415  a second of import that only ResNets need
 
-        return _LastMap(getattr(torchvision.models, name)(weights=None))
+        return _ResNet(getattr(torchvision.models, name)(weights=None))
 
-    return Architecture(build, IMAGENET, channels)
+    return Architecture(build, IMAGENET, channels, (channels // 2,))
 
 
-def _efficientnet_lite0() -> nn.Module:
+def _efficientnet_lite0() -> Backbone:
     import timm  # noqa: PLC0415  a second of import
 
-    network: nn.Module = timm.create_model("tf_efficientnet_lite0", num_classes=0, global_pool="")
-    return network
+    return _EfficientNet(timm.create_model("tf_efficientnet_lite0"))
 
 
 ARCHITECTURES: dict[BackboneName, Architecture] = {
-    "efficientnet_lite0": Architecture(_efficientnet_lite0, HALF, 1280),
+    "efficientnet_lite0": Architecture(_efficientnet_lite0, HALF, 1280, (192, 320)),
     "resnet18": _resnet("resnet18", 512),
     "resnet50": _resnet("resnet50", 2048),
     "resnet101": _resnet("resnet101", 2048),

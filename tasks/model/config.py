@@ -22,17 +22,23 @@ class BackboneConfig(BaseModel):
 
 
 class PoolingConfig(BaseModel):
-    """A feature map to descriptors: R-MAC regions by max or mean, or a single one by GeM or average (METHOD.md 3)."""
+    """A network's maps to descriptors: R-MAC regions by max or mean, or a single one by GeM or average (METHOD.md 3).
+
+    `blocks` is a single one too: averages and deviations of several maps beside the class scores (METHOD.md 9).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["rmac_max", "rmac_mean", "gem", "gap"] = "gap"
+    kind: Literal["rmac_max", "rmac_mean", "gem", "gap", "blocks"] = "gap"
     scales: int = Field(default=2, ge=1, le=4)
     gem_power: float = Field(default=3.0, gt=0, le=10)
 
 
 class ModelConfig(BaseModel):
-    """The whole recipe from pixels to embedding; `dimension` is D, `method` the trained method's name."""
+    """The whole recipe from pixels to embedding; `dimension` is D, `method` the trained method's name.
+
+    `channels` is C of a descriptor. With `landmarks` the head is a kernel's, else a projection.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,13 +49,14 @@ class ModelConfig(BaseModel):
     channels: int
     dimension: int
     finetuned: bool = False
+    landmarks: int = 0
 
 
 def features_file(pooling: PoolingConfig) -> str:
     """The name of the table that holds a pooling's descriptors."""
     match pooling.kind:
-        case "gap":
-            return "gap.parquet"
+        case "gap" | "blocks":
+            return f"{pooling.kind}.parquet"
         case "gem":
             return f"gem_{pooling.gem_power:g}.parquet"
         case kind:

@@ -9,8 +9,8 @@ from safetensors.torch import load_file, save_file
 from tasks.captions.vocabulary import Vocabulary, vocabulary_table
 from tasks.errors import InputError
 from tasks.model.backbones import create_backbone
-from tasks.model.config import CONFIG, load_config
-from tasks.model.head import Projection
+from tasks.model.config import CONFIG, ModelConfig, load_config
+from tasks.model.head import Head, Kernel, Projection
 from tasks.model.scene_model import SceneModel
 
 WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.parquet"
@@ -30,9 +30,15 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
         config = load_config(folder)
         tensors = load_file(folder / WEIGHTS)
         backbone = create_backbone(config.backbone, pretrained=False)
-        head = Projection(torch.zeros(config.channels), torch.zeros(config.channels, config.dimension))
-        model = SceneModel(config, backbone, head)
+        model = SceneModel(config, backbone, _empty_head(config))
         model.load_state_dict(tensors)
     except Exception as error:
         raise InputError(f"The model in {folder} cannot be loaded ({type(error).__name__}); train it again.") from error
     return model.eval().to(device)
+
+
+def _empty_head(config: ModelConfig) -> Head:
+    channels, dimension, landmarks = config.channels, config.dimension, config.landmarks
+    if landmarks:
+        return Kernel(torch.zeros(channels), torch.zeros(landmarks, channels), torch.zeros(landmarks, dimension))
+    return Projection(torch.zeros(channels), torch.zeros(channels, dimension))

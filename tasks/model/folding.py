@@ -2,13 +2,16 @@
 
 import copy
 from itertools import pairwise
+from typing import TypeVar
 
 import torch
 from torch import nn
 from torch.nn.utils.fusion import fuse_conv_bn_eval
 
+Network = TypeVar("Network", bound=nn.Module)
 
-def fold_batch_norm(network: nn.Module) -> nn.Module:
+
+def fold_batch_norm(network: Network) -> Network:
     """A copy in evaluation mode, equal up to rounding: what a batch norm does, its convolution's weights do already.
 
     A network has to define its layers in the order in which it runs them.

@@ -1,4 +1,4 @@
-"""Descriptors to the embedding: a learnable shift and linear layer a region, L2, sum over regions, L2 (METHOD.md 3)."""
+"""Descriptors to the embedding: by a learnable projection of each region (METHOD.md 3), or by a kernel (9)."""
 
 import torch
 import torch.nn.functional as F
@@ -13,11 +13,52 @@ class Projection(nn.Module):
         self.shift_C = nn.Parameter(shift_C.clone())
         self.linear_CD = nn.Parameter(linear_CD.clone())
 
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.linear_CD.shape[1]
+
     def forward(self, descriptor_SC: Tensor, owner_S: Tensor, images: int) -> Tensor:
         """embedding_BD, unit length, of B = `images` images; the region in row s belongs to image owner_S[s]."""
         projected_SD = F.normalize((descriptor_SC.to(self.shift_C.dtype) - self.shift_C) @ self.linear_CD, dim=-1)
         summed_BD = projected_SD.new_zeros(images, projected_SD.shape[1]).index_add(0, owner_S, projected_SD)
         return F.normalize(summed_BD, dim=-1)
+
+
+class Kernel(nn.Module):
+    """φ = normalise( K(x, landmarks) · weight_MD ), K = exp(−‖x − landmark‖²) on scaled descriptors (METHOD.md 9)."""
+
+    scale_C: Tensor
+    landmark_MC: Tensor
+    weight_MD: Tensor
+
+    def __init__(self, scale_C: Tensor, landmark_MC: Tensor, weight_MD: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("scale_C", scale_C.float())
+        self.register_buffer("landmark_MC", landmark_MC.half())  # as features are kept; the largest part by far
+        self.register_buffer("weight_MD", weight_MD.float())
+
+    @property
+    def dimension(self) -> int:
+        """D."""
+        return self.weight_MD.shape[1]
+
+    def forward(self, descriptor_SC: Tensor, owner_S: Tensor, images: int) -> Tensor:
+        """embedding_BD, unit length, of B = `images` images with one descriptor each."""
+        if len(descriptor_SC) != images:
+            raise ValueError("a kernel takes one descriptor an image")
+        with torch.autocast(owner_S.device.type, enabled=False):  # differences of large numbers need float32
+            kernel_BM = gaussian(descriptor_SC.float() * self.scale_C, self.landmark_MC.float() * self.scale_C)
+            return F.normalize(kernel_BM @ self.weight_MD, dim=-1)
+
+
+def gaussian(x_NC: Tensor, y_MC: Tensor) -> Tensor:
+    """kernel_NM = exp(−‖x − y‖²)."""
+    squared_NM = x_NC.square().sum(1)[:, None] + y_MC.square().sum(1) - 2 * x_NC @ y_MC.T
+    return (-squared_NM.clamp(min=0)).exp()
+
+
+Head = Projection | Kernel
 
 
 def flatten_regions(descriptor_BRC: Tensor) -> tuple[Tensor, Tensor, int]:

@@ -1,5 +1,6 @@
-"""Feature map to descriptors: the R-MAC grid of regions, GeM, average (METHOD.md 3)."""
+"""Feature maps to descriptors: the R-MAC grid of regions, GeM, average (METHOD.md 3); several maps (9)."""
 
+import math
 from fractions import Fraction
 from functools import cache
 
@@ -8,6 +9,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tasks.model.config import PoolingConfig
+from tasks.model.outputs import Outputs
 
 OVERLAP = Fraction(2, 5)
 
@@ -37,8 +39,15 @@ def _starts(room: int, count: int) -> list[int]:
     return [0] if count == 1 else [step * room // (count - 1) for step in range(count)]
 
 
-def describe(feature_map_BCHW: Tensor, config: PoolingConfig) -> Tensor:
-    """descriptor_BRC, unit length: one a region for R-MAC, a single one (R = 1) for GeM and average pooling."""
+def describe(outputs: Outputs, config: PoolingConfig) -> Tensor:
+    """descriptor_BRC, unit length: one a region for R-MAC, else a single one (R = 1)."""
+    if config.kind == "blocks":
+        return _blocks(outputs).unsqueeze(1)
+    return pool(outputs.map_BCHW, config)
+
+
+def pool(feature_map_BCHW: Tensor, config: PoolingConfig) -> Tensor:
+    """descriptor_BRC, unit length, of one feature map."""
     match config.kind:
         case "gap":
             pooled_BRC = feature_map_BCHW.mean((2, 3)).unsqueeze(1)
@@ -49,7 +58,27 @@ def describe(feature_map_BCHW: Tensor, config: PoolingConfig) -> Tensor:
             pooled_BRC = torch.stack([part.amax((2, 3)) for part in _parts(feature_map_BCHW, config.scales)], 1)
         case "rmac_mean":
             pooled_BRC = torch.stack([part.mean((2, 3)) for part in _parts(feature_map_BCHW, config.scales)], 1)
+        case "blocks":
+            raise ValueError("blocks are made of more than one map")
     return F.normalize(pooled_BRC.float(), dim=-1)
+
+
+def _blocks(outputs: Outputs) -> Tensor:
+    """descriptor_BC, unit length: blocks of equal length one after another (METHOD.md 9).
+
+    Root of the last map's average, average of each inner map, deviation of the first, class scores, root of the
+    classes' probabilities.
+    """
+    logit_BK = outputs.logit_BK.float()
+    blocks = [
+        outputs.map_BCHW.mean((2, 3)).float().clamp(min=0).sqrt(),
+        *(map_BCHW.mean((2, 3)) for map_BCHW in outputs.inner_BCHW),
+        outputs.inner_BCHW[0].float().std((2, 3), unbiased=False),
+        logit_BK,
+        logit_BK.softmax(1).sqrt(),
+    ]
+    unit_blocks = [F.normalize(block_BC.float(), dim=1) for block_BC in blocks]
+    return torch.cat(unit_blocks, 1) / math.sqrt(len(blocks))
 
 
 def _parts(feature_map_BCHW: Tensor, scales: int) -> list[Tensor]:
@@ -62,5 +91,5 @@ def _parts(feature_map_BCHW: Tensor, scales: int) -> list[Tensor]:
 
 def rmac(feature_map_BCHW: Tensor, scales: int = 2) -> Tensor:
     """pooled_BC, unit length: max over each region, L2, sum, L2 — R-MAC without its whitening (METHOD.md 3)."""
-    descriptor_BRC = describe(feature_map_BCHW, PoolingConfig(kind="rmac_max", scales=scales))
+    descriptor_BRC = pool(feature_map_BCHW, PoolingConfig(kind="rmac_max", scales=scales))
     return F.normalize(descriptor_BRC.sum(1), dim=-1)

@@ -17,7 +17,7 @@ from tasks.metrics.truth import Truth, make_truth
 from tasks.model.backbones import ARCHITECTURES, create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.folder import save
-from tasks.model.head import Projection
+from tasks.model.head import Head, Kernel
 from tasks.model.scene_model import SceneModel
 from tasks.training.inputs import TrainingData
 
@@ -46,10 +46,9 @@ class Opened:
         table = read_table(self.run.open(self.data.validation_captions) / "captions/validation.parquet")
         return make_truth(tfidf(table["captions"].to_pylist(), self.vocabulary))
 
-    @property
-    def channels(self) -> int:
-        """C of the backbone."""
-        return ARCHITECTURES[self.backbone.name].channels
+    def blocks(self, pooling: PoolingConfig) -> tuple[int, ...]:
+        """How many channels each block of a pooling's descriptors has."""
+        return ARCHITECTURES[self.backbone.name].blocks(pooling)
 
     def train_images(self) -> pa.Table:
         """The captioned train images."""
@@ -62,23 +61,26 @@ class Opened:
     def train_descriptors(self, pooling: PoolingConfig) -> Descriptors:
         """The train features of a pooling."""
         folder = self.run.open(self.data.train_features)
-        return load_descriptors(folder, self.train_images()["sha256"].to_pylist(), pooling, self.channels)
+        return load_descriptors(folder, self.train_images()["sha256"].to_pylist(), pooling, sum(self.blocks(pooling)))
 
     def validation_descriptors(self, pooling: PoolingConfig) -> Descriptors:
         """The validation features of a pooling."""
         folder = self.run.open(self.data.validation_features)
-        return load_descriptors(folder, self.validation_images()["sha256"].to_pylist(), pooling, self.channels)
+        return load_descriptors(
+            folder, self.validation_images()["sha256"].to_pylist(), pooling, sum(self.blocks(pooling))
+        )
 
-    def model(self, method: str, pooling: PoolingConfig, head: Projection, finetuned: bool = False) -> SceneModel:
+    def model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool = False) -> SceneModel:
         """A model at the start of its training."""
         config = ModelConfig(
             method=method,
             backbone=self.backbone.model_copy(update={"weights": None}),
             preprocessing=preprocessing_of(self.backbone),
             pooling=pooling,
-            channels=self.channels,
-            dimension=head.linear_CD.shape[1],
+            channels=sum(self.blocks(pooling)),
+            dimension=head.dimension,
             finetuned=finetuned,
+            landmarks=len(head.landmark_MC) if isinstance(head, Kernel) else 0,
         )
         return SceneModel(config, create_backbone(self.backbone), head)
 

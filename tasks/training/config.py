@@ -1,8 +1,8 @@
 """How heads are trained."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.model.config import PoolingConfig
 
@@ -38,9 +38,23 @@ class TripletConfig(BaseModel):
 
 
 class RidgeConfig(BaseModel):
-    """Linear ridge from average-pooled features to the truncated SVD of tf-idf (METHOD.md 9); penalty by validation."""
+    """Ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9); the penalty is chosen on validation.
+
+    `bandwidth` of the Gaussian kernel is in units of the features' spread. Past `landmarks` train images the kernel is
+    approximated by that many of them (Nyström). Defaults chosen on Flickr8k.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    pooling: PoolingConfig = PoolingConfig(kind="blocks")
+    kernel: Literal["gaussian", "linear"] = "gaussian"
     dimension: int = Field(default=512, ge=1)
-    penalties: tuple[Penalty, ...] = Field(default=(0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 100.0), min_length=1)
+    bandwidth: float = Field(default=0.7, gt=0, allow_inf_nan=False)
+    landmarks: int = Field(default=8192, ge=1)
+    penalties: tuple[Penalty, ...] = Field(default=(0.03, 0.1, 0.3, 1.0, 3.0, 10.0), min_length=1)
+
+    @model_validator(mode="after")
+    def _one_descriptor_an_image(self) -> Self:
+        if self.pooling.kind.startswith("rmac"):
+            raise ValueError("ridge.pooling takes one descriptor an image: blocks, gap or gem")
+        return self

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from tasks.features.descriptors import Descriptors
 from tasks.images.loader import load_pixels
-from tasks.model.head import Projection
+from tasks.model.head import Head
 from tasks.model.scene_model import SceneModel
 
 Embed = Callable[[np.ndarray], Tensor]  # rows of train images → embedding_BD, through which gradients flow
 
 
-def through_head(head: Projection, descriptors: Descriptors) -> Embed:
+def through_head(head: Head, descriptors: Descriptors) -> Embed:
     """The backbone is frozen: its descriptors are projected."""
     return lambda rows: head(*descriptors.take(rows))
 

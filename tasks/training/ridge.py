@@ -1,6 +1,7 @@
-"""The closed-form head: linear ridge from average-pooled features to the truncated SVD of tf-idf (METHOD.md 9)."""
+"""The closed-form heads: ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9)."""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,25 +10,38 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
-from tasks.model.head import Projection
+from tasks.model.head import Head, Kernel, Projection, gaussian
+
+BLOCK = 2048  # rows of the kernel that are held at a time where it is not held whole
+JITTER = 1e-6  # of the landmarks' kernel, which near copies make singular
 
 
 @dataclass(frozen=True)
 class RidgeFit:
     """The best head with its penalty and the validation score of every penalty tried."""
 
-    head: Projection
+    head: Head
     penalty: float
     scores: dict[float, float]
 
 
-def fit_ridge(
-    descriptor_NC: Tensor,
-    target_ND: np.ndarray,
-    penalties: Sequence[float],
-    score: Callable[[Projection], float],
-) -> RidgeFit:
-    """Ridge of targets on centred descriptors in units of their rms norm, for each penalty; the best by `score` stays.
+def best_of(heads: Iterator[tuple[float, Head]], score: Callable[[Head], float]) -> RidgeFit:
+    """The head that scores best, of equals the first."""
+    best: Head | None = None
+    scores: dict[float, float] = {}
+    for penalty, head in heads:
+        value = score(head)
+        if best is None or value > max(scores.values()):
+            best, chosen = head, penalty
+        scores[penalty] = value
+    assert best is not None
+    return RidgeFit(best, chosen, scores)
+
+
+def linear_heads(
+    descriptor_NC: Tensor, target_ND: np.ndarray, penalties: Sequence[float]
+) -> Iterator[tuple[float, Projection]]:
+    """For each penalty, ridge of targets on centred descriptors in units of their rms norm.
 
     One eigendecomposition serves all penalties: W = V (Λ + λ)⁻¹ Vᵀ Xᵀ Y.
     """
@@ -38,13 +52,60 @@ def fit_ridge(
     scaled_NC = centred_NC / unit
     eigenvalue_C, vector_CC = torch.linalg.eigh(scaled_NC.T @ scaled_NC)
     rotated_CD = vector_CC.T @ (scaled_NC.T @ torch.from_numpy(target_ND).double())
-    heads, scores = {}, {}
     for penalty in penalties:
         weight_CD = vector_CC @ (rotated_CD / (eigenvalue_C.clamp(min=0) + penalty)[:, None])
-        heads[penalty] = Projection(shift_C.float(), (weight_CD / unit).float())
-        scores[penalty] = score(heads[penalty])
-    best = max(penalties, key=lambda penalty: scores[penalty])
-    return RidgeFit(heads[best], best, scores)
+        yield penalty, Projection(shift_C.float(), (weight_CD / unit).float())
+
+
+def kernel_heads(
+    descriptor_NC: Tensor,
+    target_ND: np.ndarray,
+    penalties: Sequence[float],
+    *,
+    blocks: Sequence[int],
+    bandwidth: float,
+    landmarks: int,
+    seed: int,
+) -> Iterator[tuple[float, Kernel]]:
+    """For each penalty, ridge of targets with a Gaussian kernel: (K + λ) W = Y.
+
+    Past `landmarks` rows, Nyström on a seeded choice of that many: (K_MN K_NM + λ K_MM) W = K_MN Y.
+    """
+    scale_C = spread_scale(descriptor_NC, blocks) * math.sqrt(bandwidth)
+    scaled_NC = descriptor_NC * scale_C
+    value_ND = torch.from_numpy(target_ND).double()
+    rows = len(descriptor_NC)
+    exact = rows <= landmarks
+    chosen_M = torch.arange(rows) if exact else _choice(rows, landmarks, seed)
+    landmark_MC = scaled_NC[chosen_M]
+    kernel_MM = gaussian(landmark_MC, landmark_MC).double()
+    if exact:
+        left_MM, ridge_MM, right_MD = kernel_MM, torch.eye(rows, dtype=torch.float64), value_ND
+    else:
+        kernel_MM.diagonal().add_(JITTER)
+        left_MM, ridge_MM = torch.zeros_like(kernel_MM), kernel_MM
+        right_MD = torch.zeros(landmarks, value_ND.shape[1], dtype=torch.float64)
+        for start in range(0, rows, BLOCK):
+            kernel_BM = gaussian(scaled_NC[start : start + BLOCK], landmark_MC)
+            left_MM += (kernel_BM.T @ kernel_BM).double()
+            right_MD += kernel_BM.T.double() @ value_ND[start : start + BLOCK]
+    for penalty in penalties:
+        factor_MM = torch.linalg.cholesky(left_MM + penalty * ridge_MM)
+        weight_MD = torch.cholesky_solve(right_MD, factor_MM)
+        yield penalty, Kernel(scale_C, descriptor_NC[chosen_M], weight_MD)
+
+
+def spread_scale(descriptor_NC: Tensor, blocks: Sequence[int]) -> Tensor:
+    """scale_C that gives every block the same spread, and all together a mean squared distance to the mean of 1."""
+    scales = []
+    for block_NC in descriptor_NC.split(list(blocks), dim=1):
+        spread = (block_NC - block_NC.mean(0)).square().sum(1).mean()
+        scales.append((spread.clamp(min=1e-12) * len(blocks)).rsqrt().expand(block_NC.shape[1]))
+    return torch.cat(scales)
+
+
+def _choice(rows: int, count: int, seed: int) -> Tensor:
+    return torch.randperm(rows, generator=torch.Generator().manual_seed(seed))[:count].sort().values
 
 
 def caption_targets(tfidf_NV: csr_array, dimension: int, seed: int) -> np.ndarray:

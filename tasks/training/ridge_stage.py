@@ -1,36 +1,50 @@
 """The regression of caption vectors."""
 
+from collections.abc import Iterator
+
 from storage.tracking import training_run
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf_from
 from tasks.features.descriptors import project
-from tasks.model.config import BackboneConfig, PoolingConfig
-from tasks.model.head import Projection
+from tasks.model.config import BackboneConfig
+from tasks.model.head import Head
 from tasks.progress import progress
 from tasks.training.candidate_stage import Opened, settings, write
 from tasks.training.config import RidgeConfig
 from tasks.training.inputs import TrainingData
-from tasks.training.ridge import caption_targets, fit_ridge
+from tasks.training.ridge import best_of, caption_targets, kernel_heads, linear_heads
 
 
 def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int) -> None:
-    """Linear ridge from average-pooled features to the truncated SVD of tf-idf (METHOD.md 9) → as above."""
+    """Ridge from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
     opened = Opened(run, data, backbone)
-    pooling = PoolingConfig(kind="gap")
-    train, validation = opened.train_descriptors(pooling), opened.validation_descriptors(pooling)
+    train, validation = opened.train_descriptors(config.pooling), opened.validation_descriptors(config.pooling)
     with (
         training_run(run.workspace, "regression", run.work / "run_id") as log,
-        progress("linear ridge", len(config.penalties)) as on_step,
+        progress("regression", len(config.penalties)) as on_step,
     ):
         log.params(settings(backbone, config, seed))
 
-        def score(head: Projection) -> float:
+        def score(head: Head) -> float:
             on_step(1)
             return opened.truth.ndcg_auc(project(head, validation).numpy())
 
         target_ND = caption_targets(tfidf_from(opened.tfidf_table), config.dimension, seed)
-        fit = fit_ridge(train.single(), target_ND, config.penalties, score)
+        heads: Iterator[tuple[float, Head]] = (
+            linear_heads(train.single(), target_ND, config.penalties)
+            if config.kernel == "linear"
+            else kernel_heads(
+                train.single(),
+                target_ND,
+                config.penalties,
+                blocks=opened.blocks(config.pooling),
+                bandwidth=config.bandwidth,
+                landmarks=config.landmarks,
+                seed=seed,
+            )
+        )
+        fit = best_of(heads, score)
         best = fit.scores[fit.penalty]
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
         facts = {"penalty": fit.penalty, "scores": fit.scores}
-        write(run, opened.model("regression", pooling, fit.head), opened.vocabulary, log.run_id, best, facts)
+        write(run, opened.model("regression", config.pooling, fit.head), opened.vocabulary, log.run_id, best, facts)

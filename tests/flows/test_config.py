@@ -20,14 +20,18 @@ def test_a_default_is_there_for_everything() -> None:
 
 
 def test_the_baselines_poolings_are_always_among_the_features() -> None:
-    assert poolings(config(candidates=["regression"])) == ["gap", "rmac_max"]
-    assert poolings(config()) == ["gap", "rmac_max", "rmac_mean"]
-    assert poolings(config(triplets={"pooling": {"kind": "gem"}})) == ["gap", "rmac_max", "gem"]
+    assert poolings(config(candidates=["regression"])) == ["gap", "rmac_max", "blocks"]
+    assert poolings(config()) == ["gap", "rmac_max", "rmac_mean", "blocks"]
+    assert poolings(config(triplets={"pooling": {"kind": "gem"}})) == ["gap", "rmac_max", "gem", "blocks"]
 
 
 def test_no_pooling_is_computed_twice() -> None:
-    assert poolings(config(triplets={"pooling": {"kind": "gap"}})) == ["gap", "rmac_max"]
-    assert poolings(config(triplets={"pooling": {"kind": "rmac_max", "scales": 3}})) == ["gap", "rmac_max", "rmac_max"]
+    ridge = {"pooling": {"kind": "gap"}}
+    assert poolings(config(ridge=ridge, triplets={"pooling": {"kind": "gap"}})) == ["gap", "rmac_max"]
+    triplets = {"pooling": {"kind": "rmac_max", "scales": 3}}
+    assert poolings(config(ridge=ridge, triplets=triplets)) == ["gap", "rmac_max", "rmac_max"]
+    with pytest.raises(ValidationError, match="one descriptor an image"):
+        config(ridge={"pooling": {"kind": "rmac_max"}})
 
 
 def test_features_at_hand_serve_no_candidate_whose_backbone_is_trained() -> None:

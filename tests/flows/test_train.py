@@ -219,10 +219,8 @@ def test_a_line_of_code_reruns_the_stages_that_run_it(
 
 
 def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    fit_ridge = ridge_stage.fit_ridge
-    monkeypatch.setattr(
-        ridge_stage, "fit_ridge", lambda value, target, *others: fit_ridge(value, target.clip(0), *others)
-    )
+    targets = ridge_stage.caption_targets
+    monkeypatch.setattr(ridge_stage, "caption_targets", lambda *given: targets(*given).clip(0))
     edit(monkeypatch, "tasks.training.ridge", "pass")
     assert steps_run(trained_copy.train().answer) == {"ridge", "ridge embeds", "evaluation", "report"}
 
@@ -339,7 +337,7 @@ def test_a_training_that_ends_early_registers_nothing(
     def fail(*_: object) -> None:
         raise error
 
-    monkeypatch.setattr(ridge_stage, "fit_ridge", fail)
+    monkeypatch.setattr(ridge_stage, "best_of", fail)
     assert trained_copy.train("ridge.dimension=12").sentence == sentence
     assert trained_copy.training_runs()[0].info.status == status
     assert registered_versions(trained_copy.workspace) == [1]

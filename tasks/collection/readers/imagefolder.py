@@ -49,7 +49,7 @@ class ImageFolder:
         items: list[Item] = []
         for source in sources:
             try:
-                items += _items(files, source, config.caption_column, paths, problems)
+                items += _items(files, source, config, paths, problems)
             except InputError as error:
                 problems.append(Problem("unused-file", source, str(error)))
         items += paths.unlisted(items)
@@ -103,26 +103,26 @@ def _sources(files: Files, problems: list[Problem]) -> list[str]:
 
 
 def _items(
-    files: Files, source: str, caption_column: str | None, paths: ImagePaths, problems: list[Problem]
+    files: Files, source: str, config: CollectionConfig, paths: ImagePaths, problems: list[Problem]
 ) -> list[Item]:
     table = open_table(files, source, problems)
-    if not table.columns:
-        return []
-    if IMAGE_COLUMN not in table.columns:
-        raise InputError(f"it has no column {IMAGE_COLUMN}")
-    wanted = CAPTION_COLUMNS if caption_column is None else (caption_column,)
-    column = _caption_column(source, table.columns, wanted, problems)
-    rows = table.rows((IMAGE_COLUMN, column))
-    located = locate(source, rows, IMAGE_COLUMN, posixpath.dirname(source), paths, problems)
+    image = config.image_column or IMAGE_COLUMN
+    if image not in table.columns:
+        held = ", ".join(table.columns)
+        raise InputError(f"it has no column {image}, only {held}" if held else "it has no rows with columns of text")
+    wanted = CAPTION_COLUMNS if config.caption_column is None else (config.caption_column,)
+    others = [column for column in table.columns if column != image]
+    column = _caption_column(source, others, wanted, problems)
+    located = locate(source, table.rows((image, column)), image, posixpath.dirname(source), paths, problems)
     return join_rows(located, column, problems)
 
 
 def _caption_column(source: str, columns: Sequence[str], wanted: Sequence[str], problems: list[Problem]) -> str:
     """The first of the wanted columns that there is; the choice is told where there are others."""
     chosen = next((column for column in wanted if column in columns), "")
-    others = ", ".join(sorted(set(columns) - {chosen, IMAGE_COLUMN}))
+    others = ", ".join(sorted(set(columns) - {chosen}))
     if not chosen:
-        detail = f"no column {_either(wanted)}, only {others or IMAGE_COLUMN}; no captions are read"
+        detail = f"no column {_either(wanted)}, only {others or 'the names of images'}; no captions are read"
         problems.append(Problem("caption-column", source, detail))
     elif others:
         detail = f"captions are read from {chosen}, not from {others}"

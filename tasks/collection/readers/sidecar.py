@@ -31,15 +31,14 @@ class Sidecar:
         if texts.keys().isdisjoint(paths_of):
             raise InputError("The collection has no text file of the same name beside an image.")
         for stem, paths in paths_of.items():
-            captions = _captions(files, texts.pop(stem), problems) if stem in texts else ()
+            captions = tuple(text for path in texts.pop(stem, []) for text in _captions(files, path, problems))
             if captions and len(paths) > 1:
                 detail = f"several images of one name have these captions: {', '.join(paths)}"
                 problems.append(Problem("shared-captions", f"{stem}.txt", detail))
             items += [Item(path, path, captions) for path in paths]
-        for text in texts.values():
-            problems.append(
-                Problem("unknown-image", text, "no image of this name lies beside it; the text is not used")
-            )
+        for text in (path for unused in texts.values() for path in unused):
+            detail = "no image of this name lies beside it; the text is not used"
+            problems.append(Problem("unknown-image", text, detail))
         return Reading(self.name, tuple(items), tuple(problems))
 
 
@@ -47,17 +46,21 @@ def _stem(path: str) -> str:
     return posixpath.splitext(path)[0]
 
 
-def _texts(files: Files) -> dict[str, str]:
-    """The text files by their names without extension."""
-    return {_stem(path): path for path in files.paths if path.lower().endswith(".txt") and not is_hidden(path)}
+def _texts(files: Files) -> dict[str, list[str]]:
+    """The text files by their names without extension; `.txt` and `.TXT` may both be there."""
+    texts: dict[str, list[str]] = defaultdict(list)
+    for path in files.paths:
+        if path.lower().endswith(".txt") and not is_hidden(path):
+            texts[_stem(path)].append(path)
+    return texts
 
 
-def _captions(files: Files, text: str, problems: list[Problem]) -> tuple[str, ...]:
+def _captions(files: Files, text: str, problems: list[Problem]) -> list[str]:
     try:
         data = files.read(text)
     except OSError as error:
         detail = f"cannot be read: {error.strerror or error}; its captions are not used"
         problems.append(Problem("unreadable-file", text, detail))
-        return ()
+        return []
     lines = numbered_lines(decode_text(data, text, problems))
-    return tuple(caption for line, value in lines for caption in clean_captions(value, text, line, problems))
+    return [caption for line, value in lines for caption in clean_captions(value, text, line, problems)]

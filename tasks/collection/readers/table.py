@@ -32,14 +32,19 @@ class Table:
     name = "table"
 
     def recognises(self, files: Files, config: CollectionConfig | None = None) -> bool:
-        """Whether the one table in the root has both columns; a table that is all there is was meant to be one."""
-        sources = _sources(files)
+        """Whether the one table in the root has both columns; one that is all there is was meant to be one.
+
+        So is any where the settings name a column: what is wrong with it is better said than passed over.
+        """
+        sources, config = _sources(files), config or CollectionConfig()
+        if sources and (config.image_column is not None or config.caption_column is not None):
+            return True
         if len(sources) != 1:
             return False
         if len(files.paths) == 1:
             return True
         try:
-            _columns(open_table(files, sources[0], []), sources[0], config or CollectionConfig())
+            _columns(open_table(files, sources[0], []), sources[0], config)
         except InputError:
             return False
         return True
@@ -94,7 +99,8 @@ def _the_one(found: Sequence[str], columns: Sequence[str], what: str, option: st
         raise InputError(printable(sentence))
     (name,) = found
     if name not in columns:
-        sentence = f"{source} has no column {name} that {what}; give {option} one of {', '.join(columns)}."
+        choice = f"give {option} one of {', '.join(columns)}" if columns else "there is no other column"
+        sentence = f"{source} has no column {name} that {what}; {choice}."
         raise InputError(printable(sentence))
     return name
 

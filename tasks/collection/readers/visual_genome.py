@@ -34,8 +34,12 @@ class VisualGenome:
         """An item for each entry of the list of images, and for each other image on disk. Raises InputError."""
         wanted = ANNOTATIONS[config.annotations]
         listing, source = nearest(files, IMAGE_DATA), nearest(files, wanted)
-        if listing is None or source is None:
-            raise InputError(f"The collection lacks {IMAGE_DATA} or {wanted}, where {config.annotations} are listed.")
+        if listing is None:
+            raise InputError(f"The collection has no {IMAGE_DATA}, which lists the images.")
+        if source is None:
+            other = next(kind for kind in ANNOTATIONS if kind != config.annotations)
+            choice = f"for {ANNOTATIONS[other]} say --set collection.annotations={other}"
+            raise InputError(f"The collection has no {wanted}, where {config.annotations} are listed; {choice}.")
         problems: list[Problem] = []
         listed = _listed(files, listing, problems)
         captions = _captions(files, source, config.annotations, {image_id for image_id, *_ in listed}, problems)

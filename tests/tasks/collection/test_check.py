@@ -43,3 +43,10 @@ def test_description_counts_every_kind_and_names_the_first_items() -> None:
         "  no-caption          1  extra.jpg",
         "  no-split            1  extra.jpg",
     ]
+
+
+def test_a_name_cannot_break_the_line_or_command_the_terminal() -> None:
+    text = describe(collect(files_of({"a\nb.jpg": "", "\x1b[31mc\u00e9 \u202e.jpg": ""})))
+    assert text.splitlines()[2:] == [
+        r"  unreadable-image       2  \x1b[31mc\u00e9 \u202e.jpg, a\nb.jpg".replace(r"\u00e9", "\u00e9")
+    ]

@@ -74,3 +74,11 @@ def test_a_captions_file_that_cannot_be_opened_is_one_sentence() -> None:
     files = Files(["metadata.csv"], files_of({}).open)
     with pytest.raises(InputError, match="cannot be read"):
         read_collection(files, files)
+
+
+@pytest.mark.parametrize(("format", "contents"), [*SPECIFIC.items(), ("sidecar", SIDECAR), ("folder", {})])
+def test_columns_named_where_there_are_none_are_told(format: str, contents: dict[str, str]) -> None:
+    files = files_of({**contents, **pictures("a.jpg")})
+    reading = read_collection(files, files, None, CollectionConfig(image_column="image"))
+    told = [problem.item for problem in reading.problems if problem.kind == "unused-column"]
+    assert (reading.format, told) == (format, [] if format == "imagefolder" else ["image"])

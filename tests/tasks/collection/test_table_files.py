@@ -73,3 +73,12 @@ def test_broken_lines_are_told() -> None:
     table = open_table(files_of({"t.jsonl": '{"a": 1}\n[1]\n{"a": NaN, "a"}\n' + "[" * 5000}), "t.jsonl", problems)
     assert list(table.rows(["a"])) == [(1, {"a": 1})]
     assert [(problem.kind, problem.line) for problem in problems] == [("bad-row", line) for line in (2, 3, 4)]
+
+
+def test_of_two_columns_of_one_name_in_parquet_the_last_is_read_and_that_is_told() -> None:
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays([pa.array(["x"]), pa.array(["y"])], ["a", "a"]), stream)
+    problems: list[Problem] = []
+    table = open_table(files_of({"t.parquet": stream.getvalue()}), "t.parquet", problems)
+    assert (table.columns, list(table.rows(["a"]))) == (["a"], [(1, {"a": "y"})])
+    assert problems == [Problem("duplicate-column", "t.parquet", "2 columns are called a; the last is read")]

@@ -73,3 +73,10 @@ def test_captions_can_be_written_and_none_vanishes_untold(texts: list[str]) -> N
 def test_printable_changes_nothing_that_is_unicode(text: str) -> None:
     assert is_unicode(printable(text))
     assert (printable(text) == text) == is_unicode(text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_known_by_its_bom_and_told(encoding: str) -> None:
+    problems: list[Problem] = []
+    assert decode_text("\ufeffcaf\u00e9\r\n\U0001f415".encode(encoding), "f", problems) == "caf\u00e9\r\n\U0001f415"
+    assert problems == [Problem("encoding-fallback", "f", "not UTF-8 but UTF-16, and read so", 1)]

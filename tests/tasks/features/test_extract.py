@@ -9,7 +9,7 @@ from tasks.model.pooling import describe
 from tests.tasks.images.making import encode, noise
 from tests.tasks.model.making import TinyBackbone
 
-POOLINGS = [PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_mean")]
+POOLINGS = [PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_mean"), PoolingConfig(kind="blocks")]
 PREPROCESSING = Preprocessing(size=96)
 
 
@@ -37,9 +37,7 @@ def test_every_image_s_descriptors_of_every_pooling_come_once() -> None:
     assert found.keys() == set(range(10))
     for row, descriptors in found.items():
         pixels_BHWC = load_pixels(str(row), read, PREPROCESSING)[None]
-        feature_map_BCHW = backbone(normalise(pixels_BHWC, PREPROCESSING))
+        outputs = backbone.outputs(normalise(pixels_BHWC, PREPROCESSING))
         for descriptor_RC, pooling in zip(descriptors, POOLINGS, strict=True):
-            torch.testing.assert_close(
-                descriptor_RC, describe(feature_map_BCHW, pooling)[0].detach(), atol=1e-5, rtol=0
-            )
+            torch.testing.assert_close(descriptor_RC, describe(outputs, pooling)[0].detach(), atol=1e-5, rtol=0)
             assert not descriptor_RC.requires_grad

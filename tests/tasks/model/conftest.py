@@ -11,10 +11,11 @@ from torch import nn
 
 from tasks.model.backbones import create_backbone
 from tasks.model.config import BackboneConfig
+from tasks.model.outputs import Backbone
 
 
 @pytest.fixture(scope="session")
-def lite0() -> nn.Module:
+def lite0() -> Backbone:
     """EfficientNet-Lite0 with the weights of its package. Not to be changed."""
     return create_backbone(BackboneConfig(name="efficientnet_lite0"))
 

@@ -6,6 +6,7 @@ from torch import Tensor, nn
 from tasks.images.config import Preprocessing
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.head import Projection
+from tasks.model.outputs import Backbone, Outputs
 from tasks.model.scene_model import SceneModel
 
 CHANNELS, DIMENSION = 8, 4
@@ -16,8 +17,8 @@ def random(*shape: int, seed: int = 0) -> Tensor:
     return torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
 
 
-class TinyBackbone(nn.Module):
-    """images_BCHW → feature_map_BCHW of CHANNELS channels at stride 32, by one convolution, batch norm and ReLU."""
+class TinyBackbone(Backbone):
+    """CHANNELS channels at stride 32, by one convolution, batch norm and ReLU; as many classes."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -27,9 +28,10 @@ class TinyBackbone(nn.Module):
         self.convolution.bias.data = random(CHANNELS, seed=1)
         self.eval()
 
-    def forward(self, images_BCHW: Tensor) -> Tensor:
-        feature_map_BCHW: Tensor = self.norm(self.convolution(images_BCHW)).relu()
-        return feature_map_BCHW
+    def outputs(self, images_BCHW: Tensor) -> Outputs:
+        inner_BCHW = self.norm(self.convolution(images_BCHW))
+        map_BCHW = inner_BCHW.relu()
+        return Outputs(map_BCHW, (inner_BCHW,), map_BCHW.mean((2, 3)))
 
 
 def tiny_projection(channels: int = CHANNELS, dimension: int = DIMENSION) -> Projection:

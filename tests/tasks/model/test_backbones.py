@@ -14,7 +14,9 @@ from tasks.model.backbones import (
     create_backbone,
     preprocessing_of,
 )
-from tasks.model.config import BackboneConfig, BackboneName
+from tasks.model.config import BackboneConfig, BackboneName, PoolingConfig
+from tasks.model.outputs import Backbone
+from tasks.model.pooling import describe
 from tasks.model.weights import weights_file
 from tests.tasks.images.making import encode
 from tests.tasks.model.making import random
@@ -37,25 +39,32 @@ def test_the_map_has_the_channels_and_stride_that_are_said(name: BackboneName) -
     assert preprocessing_of(BackboneConfig(name=name)).stride == ARCHITECTURES[name].stride == 32
 
 
-def test_lite0_holds_the_weights_of_its_package(lite0: nn.Module) -> None:
-    packaged = list(torch.load(weights_file(LITE0), weights_only=True).values())
-    own = list(lite0.state_dict().values())
-    assert all(torch.equal(tensor, given) for tensor, given in zip(own, packaged, strict=False))
-    assert [tuple(tensor.shape) for tensor in packaged[len(own) :]] == [(1000, 1280), (1000,)]
+def test_lite0_holds_the_weights_of_its_package(lite0: Backbone) -> None:
+    packaged = torch.load(weights_file(LITE0), weights_only=True).values()
+    own = lite0.state_dict().values()
+    assert all(torch.equal(tensor, given) for tensor, given in zip(own, packaged, strict=True))
     assert not any(module.training for module in lite0.modules())
+
+
+@pytest.mark.parametrize("name", get_args(BackboneName))
+def test_descriptors_are_made_of_the_blocks_that_are_said(name: BackboneName) -> None:
+    pooling = PoolingConfig(kind="blocks")
+    with torch.device("meta"):
+        outputs = create_backbone(BackboneConfig(name=name), pretrained=False).outputs(torch.empty(2, 3, 64, 96))
+        descriptor_BRC = describe(outputs, pooling)
+    assert descriptor_BRC.shape == (2, 1, sum(ARCHITECTURES[name].blocks(pooling)))
+    assert ARCHITECTURES[name].blocks(PoolingConfig()) == (ARCHITECTURES[name].channels,)
 
 
 @torch.inference_mode()
 @pytest.mark.parametrize(("picture", "label"), [("china.jpg", "stupa"), ("flower.jpg", "daisy")])
 def test_lite0_sees_what_imagenet_taught_it(
-    lite0: nn.Module, pictures: dict[str, Image.Image], picture: str, label: str
+    lite0: Backbone, pictures: dict[str, Image.Image], picture: str, label: str
 ) -> None:
     pixels_HWC = to_pixels(encode(pictures[picture]), preprocessing_of(LITE0))
-    feature_map_BCHW = lite0(normalise(pixels_HWC[None], preprocessing_of(LITE0)))
-    assert 0 <= feature_map_BCHW.min() <= feature_map_BCHW.max() <= 6
-    weight_KC, bias_K = list(torch.load(weights_file(LITE0), weights_only=True).values())[-2:]
-    logit_K = weight_KC @ feature_map_BCHW.mean((0, 2, 3)) + bias_K
-    assert {"stupa": 832, "daisy": 985}[label] in logit_K.topk(5).indices
+    outputs = lite0.outputs(normalise(pixels_HWC[None], preprocessing_of(LITE0)))
+    assert 0 <= outputs.map_BCHW.min() <= outputs.map_BCHW.max() <= 6
+    assert {"stupa": 832, "daisy": 985}[label] in outputs.logit_BK[0].topk(5).indices
 
 
 def test_each_backbone_sees_the_colours_it_was_trained_on() -> None:
@@ -65,11 +74,11 @@ def test_each_backbone_sees_the_colours_it_was_trained_on() -> None:
 
 
 @torch.inference_mode()
-def test_a_resnet_from_a_file_is_torchvision_s_without_its_end(resnet18: nn.Module, resnet18_file: Path) -> None:
+def test_a_resnet_from_a_file_is_torchvision_s(resnet18: nn.Module, resnet18_file: Path) -> None:
     backbone = create_backbone(BackboneConfig(name="resnet18", weights=str(resnet18_file)))
-    feature_map_BCHW = backbone(random(2, 3, 64, 96))
-    logits = resnet18.fc(feature_map_BCHW.mean((2, 3)))
-    torch.testing.assert_close(logits, resnet18(random(2, 3, 64, 96)))
+    outputs = backbone.outputs(random(2, 3, 64, 96))
+    torch.testing.assert_close(outputs.logit_BK, resnet18(random(2, 3, 64, 96)))
+    torch.testing.assert_close(resnet18.fc(backbone(random(2, 3, 64, 96)).mean((2, 3))), outputs.logit_BK)
 
 
 def test_weights_of_another_network_are_refused(resnet18_file: Path) -> None:

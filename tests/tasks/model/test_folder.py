@@ -5,13 +5,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import torch
-from torch import nn
 
 from tasks.captions.vocabulary import build_vocabulary, vocabulary_from
 from tasks.errors import InputError
+from tasks.model.backbones import ARCHITECTURES
+from tasks.model.config import PoolingConfig
 from tasks.model.folder import CONFIG, VOCABULARY, WEIGHTS, load, save
+from tasks.model.head import Kernel
+from tasks.model.outputs import Backbone
 from tasks.model.scene_model import SceneModel
-from tests.tasks.model.making import random_pixels, tiny_config, tiny_projection
+from tests.tasks.model.making import DIMENSION, random, random_pixels, tiny_config, tiny_projection
 
 BROKEN: dict[str, Callable[[Path], object]] = {
     "no configuration": lambda folder: (folder / CONFIG).unlink(),
@@ -30,7 +33,7 @@ def change(folder: Path, **settings: object) -> None:
 
 
 @pytest.fixture(scope="module")
-def model(lite0: nn.Module) -> SceneModel:
+def model(lite0: Backbone) -> SceneModel:
     return SceneModel(tiny_config(channels=1280), lite0, tiny_projection(channels=1280)).eval()
 
 
@@ -46,6 +49,17 @@ def test_a_loaded_model_gives_the_same_embeddings(model: SceneModel, folder: Pat
     assert loaded.config == model.config
     assert not any(module.training for module in loaded.modules())
     assert torch.equal(loaded(random_pixels(2)), model(random_pixels(2)))
+
+
+@torch.inference_mode()
+def test_a_kernel_at_rest_too(lite0: Backbone, tmp_path: Path) -> None:
+    pooling = PoolingConfig(kind="blocks")
+    channels = sum(ARCHITECTURES["efficientnet_lite0"].blocks(pooling))
+    config = tiny_config(pooling, channels).model_copy(update={"landmarks": 6})
+    head = Kernel(random(channels).abs(), random(6, channels) / channels**0.5, random(6, DIMENSION))
+    model = SceneModel(config, lite0, head).eval()
+    save(model, build_vocabulary([["a dog"], ["a ball"]], "english"), tmp_path)
+    assert torch.equal(load(tmp_path)(random_pixels(2)), model(random_pixels(2)))
 
 
 def test_the_folder_holds_three_files_and_the_vocabulary(folder: Path) -> None:

@@ -7,7 +7,7 @@ from torch import nn
 from tasks.model.backbones import ARCHITECTURES, create_backbone
 from tasks.model.config import BackboneConfig, BackboneName, PoolingConfig
 from tasks.model.folding import fold_batch_norm
-from tasks.model.pooling import describe
+from tasks.model.pooling import pool
 from tests.tasks.model.making import TinyBackbone, random
 
 
@@ -39,7 +39,7 @@ def test_with_real_weights_descriptors_agree_to_five_digits() -> None:
     network = create_backbone(BackboneConfig())
     with torch.inference_mode():
         maps = [net(random(4, 3, 64, 64)) for net in (network, fold_batch_norm(network))]
-    expected_BRC, found_BRC = (describe(feature_map_BCHW, PoolingConfig(kind="gap")) for feature_map_BCHW in maps)
+    expected_BRC, found_BRC = (pool(feature_map_BCHW, PoolingConfig(kind="gap")) for feature_map_BCHW in maps)
     torch.testing.assert_close(found_BRC, expected_BRC, atol=1e-5, rtol=0)
 
 

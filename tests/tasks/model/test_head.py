@@ -1,8 +1,9 @@
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.model.head import flatten_regions
+from tasks.model.head import Kernel, flatten_regions
 from tests.tasks.model.making import DIMENSION, random, tiny_projection
 
 
@@ -59,3 +60,28 @@ def test_the_head_owns_its_parameters() -> None:
     copy = type(head)(shift_C, linear_CD)
     shift_C.zero_()
     assert (copy.shift_C == head.shift_C).all()
+
+
+def tiny_kernel(landmarks: int = 5) -> Kernel:
+    return Kernel(random(8).abs(), random(landmarks, 8, seed=1), random(landmarks, DIMENSION, seed=2))
+
+
+def test_a_kernel_by_the_formula() -> None:
+    head, descriptor_BC = tiny_kernel(), random(3, 8, seed=3)
+    for image, embedding_D in zip(descriptor_BC, head(*flatten_regions(descriptor_BC[:, None])), strict=True):
+        squared_M = ((image - head.landmark_MC.float()) * head.scale_C).square().sum(1)
+        expected_D = (-squared_M).exp() @ head.weight_MD
+        torch.testing.assert_close(embedding_D, expected_D / expected_D.norm(), rtol=1e-4, atol=1e-5)
+
+
+def test_a_kernel_takes_one_descriptor_an_image() -> None:
+    with pytest.raises(ValueError, match="one descriptor an image"):
+        tiny_kernel()(*flatten_regions(random(3, 2, 8)))
+
+
+def test_gradients_pass_through_a_kernel() -> None:
+    descriptor_BC = random(2, 8).requires_grad_()
+    tiny_kernel()(descriptor_BC, torch.arange(2), 2)[:, 0].sum().backward()
+    assert descriptor_BC.grad is not None
+    assert descriptor_BC.grad.isfinite().all()
+    assert descriptor_BC.grad.abs().sum() > 0

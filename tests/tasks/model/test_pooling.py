@@ -1,5 +1,6 @@
 from typing import get_args
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given
@@ -7,10 +8,11 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from tasks.model.config import PoolingConfig
-from tasks.model.pooling import describe, region_grid, rmac
+from tasks.model.outputs import Outputs
+from tasks.model.pooling import describe, pool, region_grid, rmac
 from tests.tasks.model.making import random
 
-KINDS = get_args(PoolingConfig.model_fields["kind"].annotation)
+KINDS = [kind for kind in get_args(PoolingConfig.model_fields["kind"].annotation) if kind != "blocks"]
 cells = st.integers(1, 60)
 scales = st.integers(1, 4)
 
@@ -92,7 +94,7 @@ def test_rmac_is_the_sum_of_unit_maxima(height: int, width: int) -> None:
 @pytest.mark.parametrize(("height", "width"), [(7, 7), (1, 1), (1, 50), (18, 5)])
 def test_descriptors_have_unit_length(kind: str, height: int, width: int) -> None:
     config = PoolingConfig(kind=kind)
-    descriptor_BRC = describe(random(3, 5, height, width).abs(), config)
+    descriptor_BRC = pool(random(3, 5, height, width).abs(), config)
     regions = len(region_grid(height, width, 2)) if kind.startswith("rmac") else 1
     assert descriptor_BRC.shape == (3, regions, 5)
     torch.testing.assert_close(descriptor_BRC.norm(dim=-1), torch.ones(3, regions))
@@ -100,12 +102,12 @@ def test_descriptors_have_unit_length(kind: str, height: int, width: int) -> Non
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_an_empty_map_stays_finite(kind: str) -> None:
-    assert describe(torch.zeros(1, 5, 4, 6), PoolingConfig(kind=kind)).isfinite().all()
+    assert pool(torch.zeros(1, 5, 4, 6), PoolingConfig(kind=kind)).isfinite().all()
 
 
 def test_mean_regions_are_means() -> None:
     feature_map_BCHW = random(2, 5, 6, 9)
-    descriptor_BRC = describe(feature_map_BCHW, PoolingConfig(kind="rmac_mean"))
+    descriptor_BRC = pool(feature_map_BCHW, PoolingConfig(kind="rmac_mean"))
     for region, (top, left, side) in enumerate(region_grid(6, 9, 2)):
         mean_BC = feature_map_BCHW[:, :, top : top + side, left : left + side].flatten(2).mean(2)
         torch.testing.assert_close(descriptor_BRC[:, region], mean_BC / mean_BC.norm(dim=1, keepdim=True))
@@ -116,12 +118,43 @@ def test_gem_lies_between_average_and_maximum() -> None:
     unit = torch.nn.functional.normalize
     average_BC, largest_BC = unit(feature_map_BCHW.mean((2, 3))), unit(feature_map_BCHW.amax((2, 3)))
     for power, expected_BC, close in [(1, average_BC, 1e-6), (10, largest_BC, 3e-2)]:
-        pooled_BC = describe(feature_map_BCHW, PoolingConfig(kind="gem", gem_power=power))[:, 0]
+        pooled_BC = pool(feature_map_BCHW, PoolingConfig(kind="gem", gem_power=power))[:, 0]
         torch.testing.assert_close(pooled_BC, expected_BC, atol=close, rtol=0)
 
 
 def test_gem_by_hand() -> None:
     feature_map_BCHW = torch.tensor([[[[1.0, 2.0]], [[3.0, -1.0]]]])
     pooled_C = torch.tensor([((1 + 8) / 2) ** (1 / 3), (27 / 2) ** (1 / 3)])
-    descriptor_BRC = describe(feature_map_BCHW, PoolingConfig(kind="gem"))
+    descriptor_BRC = pool(feature_map_BCHW, PoolingConfig(kind="gem"))
     torch.testing.assert_close(descriptor_BRC, (pooled_C / pooled_C.norm()).reshape(1, 1, 2))
+
+
+def test_blocks_by_the_formula() -> None:
+    last_BCHW = random(2, 4, 3, 5).relu()
+    first_BCHW, second_BCHW = random(2, 3, 6, 10, seed=1), random(2, 2, 3, 5, seed=2)
+    logit_BK = random(2, 6, seed=3)
+    outputs = Outputs(last_BCHW, (first_BCHW, second_BCHW), logit_BK)
+    descriptor_BRC = describe(outputs, PoolingConfig(kind="blocks"))
+    assert descriptor_BRC.shape == (2, 1, 4 + 3 + 2 + 3 + 6 + 6)
+    for image, found_C in enumerate(descriptor_BRC[:, 0].double().numpy()):
+        last, first, second = (x[image].double().numpy() for x in (last_BCHW, first_BCHW, second_BCHW))
+        logit_K = logit_BK[image].double().numpy()
+        probability_K = np.exp(logit_K) / np.exp(logit_K).sum()
+        blocks = [np.sqrt(last.mean((1, 2))), first.mean((1, 2)), second.mean((1, 2)), first.std((1, 2)), logit_K]
+        blocks.append(np.sqrt(probability_K))
+        expected_C = np.concatenate([block / np.linalg.norm(block) for block in blocks]) / np.sqrt(6)
+        np.testing.assert_allclose(found_C, expected_C, atol=1e-6)
+
+
+def test_blocks_of_nothing_are_finite() -> None:
+    empty = Outputs(torch.zeros(1, 4, 1, 1), (torch.zeros(1, 3, 1, 1),), torch.zeros(1, 6))
+    assert describe(empty, PoolingConfig(kind="blocks")).isfinite().all()
+
+
+def test_other_poolings_look_at_the_last_map_alone() -> None:
+    outputs = Outputs(random(2, 4, 3, 5), (random(2, 3, 6, 10),), random(2, 6))
+    for kind in KINDS:
+        expected_BRC = pool(outputs.map_BCHW, PoolingConfig(kind=kind))
+        torch.testing.assert_close(describe(outputs, PoolingConfig(kind=kind)), expected_BRC)
+    with pytest.raises(ValueError, match="more than one map"):
+        pool(outputs.map_BCHW, PoolingConfig(kind="blocks"))

@@ -22,8 +22,8 @@ def test_embeddings_have_unit_length(kind: str) -> None:
 
 def test_the_parts_follow_one_another() -> None:
     model, pixels_BHWC = tiny_model(), random_pixels(2)
-    feature_map_BCHW = model.backbone(normalise(pixels_BHWC, model.config.preprocessing))
-    expected_BD = model.head(*flatten_regions(describe(feature_map_BCHW, model.config.pooling)))
+    outputs = model.backbone.outputs(normalise(pixels_BHWC, model.config.preprocessing))
+    expected_BD = model.head(*flatten_regions(describe(outputs, model.config.pooling)))
     torch.testing.assert_close(model(pixels_BHWC), expected_BD)
 
 

@@ -5,8 +5,9 @@ import pytest
 import torch
 from scipy.sparse import csr_array
 
-from tasks.model.head import Projection
-from tasks.training.ridge import caption_targets, fit_ridge
+from tasks.model.head import Kernel, Projection
+from tasks.training import ridge
+from tasks.training.ridge import best_of, caption_targets, kernel_heads, linear_heads, spread_scale
 from tests.tasks.model.making import random
 
 PENALTIES = (0.1, 1.0, 10.0)
@@ -17,14 +18,7 @@ def target(images: int = 60, dimension: int = 3) -> np.ndarray:
 
 
 def fitted(descriptor_NC: torch.Tensor, target_ND: np.ndarray) -> list[Projection]:
-    heads: list[Projection] = []
-
-    def keep(head: Projection) -> float:
-        heads.append(head)
-        return 0.0
-
-    fit_ridge(descriptor_NC, target_ND, PENALTIES, keep)
-    return heads
+    return [head for _, head in linear_heads(descriptor_NC, target_ND, PENALTIES)]
 
 
 def captions() -> csr_array:
@@ -52,16 +46,17 @@ def test_a_penalty_means_the_same_whatever_the_descriptors_unit() -> None:
 
 def test_the_best_penalty_stays_and_the_first_of_equals() -> None:
     scores = iter([1.0, 3.0, 3.0])
-    fit = fit_ridge(random(60, 8), target(), PENALTIES, lambda _: next(scores))
+    fit = best_of(linear_heads(random(60, 8), target(), PENALTIES), lambda _: next(scores))
     assert fit.penalty == 1.0
     assert fit.scores == {0.1: 1.0, 1.0: 3.0, 10.0: 3.0}
+    assert isinstance(fit.head, Projection)
     torch.testing.assert_close(fit.head.linear_CD, fitted(random(60, 8), target())[1].linear_CD)
 
 
 def test_a_linear_relation_is_found() -> None:
     descriptor_NC = random(200, 8)
     target_ND = ((descriptor_NC - descriptor_NC.mean(0)) @ random(8, 3, seed=1)).numpy()
-    head = fit_ridge(descriptor_NC, target_ND, [1e-6], lambda _: 0.0).head
+    ((_, head),) = linear_heads(descriptor_NC, target_ND, [1e-6])
     embedding_ND = head(descriptor_NC, torch.arange(200), 200).detach().numpy()
     np.testing.assert_allclose(embedding_ND, target_ND / np.linalg.norm(target_ND, axis=1, keepdims=True), atol=1e-3)
 
@@ -69,6 +64,70 @@ def test_a_linear_relation_is_found() -> None:
 def test_descriptors_that_are_all_alike_give_a_finite_head() -> None:
     for head in fitted(torch.ones(60, 8), target()):
         assert head.linear_CD.isfinite().all()
+
+
+BLOCKS = (5, 3)
+
+
+def kernels(images: int, landmarks: int) -> list[Kernel]:
+    descriptor_NC, target_ND = random(images, 8).half().float(), target(images)
+    options = {"blocks": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
+    return [head for _, head in kernel_heads(descriptor_NC, target_ND, PENALTIES, **options)]
+
+
+def slow_kernel(x_NC: np.ndarray, y_MC: np.ndarray, train_NC: np.ndarray, bandwidth: float = 0.7) -> np.ndarray:
+    """exp(−b/2 · Σ over both blocks of the squared distance over the block's mean squared distance to its mean)."""
+    squared_NM = np.zeros((len(x_NC), len(y_MC)))
+    for part in (slice(0, 5), slice(5, 8)):
+        spread = ((train_NC[:, part] - train_NC[:, part].mean(0)) ** 2).sum(1).mean()
+        squared_NM += ((x_NC[:, None, part] - y_MC[None, :, part]) ** 2).sum(2) / spread
+    return np.exp(-bandwidth * squared_NM / 2)
+
+
+def unit(value_ND: np.ndarray) -> np.ndarray:
+    return value_ND / np.linalg.norm(value_ND, axis=1, keepdims=True)
+
+
+def test_the_kernel_solves_the_ridge_of_targets() -> None:
+    train_NC, query_BC = random(60, 8).half().double().numpy(), random(7, 8, seed=5)
+    kernel_NN = slow_kernel(train_NC, train_NC, train_NC)
+    for penalty, head in zip(PENALTIES, kernels(60, landmarks=60), strict=True):
+        weight_ND = np.linalg.solve(kernel_NN + penalty * np.eye(60), target())
+        expected_BD = unit(slow_kernel(query_BC.double().numpy(), train_NC, train_NC) @ weight_ND)
+        np.testing.assert_allclose(head(query_BC, torch.arange(7), 7), expected_BD, atol=1e-4)
+
+
+def test_landmarks_solve_the_normal_equations(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ridge, "BLOCK", 7)
+    train_NC, query_BC = random(60, 8).half().double().numpy(), random(7, 8, seed=5)
+    for penalty, head in zip(PENALTIES, kernels(60, landmarks=20), strict=True):
+        landmark_MC = head.landmark_MC.double().numpy()
+        assert len({tuple(row) for row in landmark_MC} & {tuple(row) for row in train_NC}) == 20
+        kernel_NM = slow_kernel(train_NC, landmark_MC, train_NC)
+        kernel_MM = slow_kernel(landmark_MC, landmark_MC, train_NC)
+        weight_MD = np.linalg.solve(kernel_NM.T @ kernel_NM + penalty * kernel_MM, kernel_NM.T @ target())
+        expected_BD = unit(slow_kernel(query_BC.double().numpy(), landmark_MC, train_NC) @ weight_MD)
+        np.testing.assert_allclose(head(query_BC, torch.arange(7), 7), expected_BD, atol=1e-3)
+
+
+def test_the_same_seed_gives_the_same_landmarks() -> None:
+    for one, other in zip(kernels(60, 20), kernels(60, 20), strict=True):
+        assert torch.equal(one.landmark_MC, other.landmark_MC)
+        assert torch.equal(one.weight_MD, other.weight_MD)
+
+
+def test_descriptors_that_are_all_alike_give_a_finite_kernel() -> None:
+    for landmarks in (60, 20):
+        options = {"blocks": BLOCKS, "bandwidth": 1.0, "landmarks": landmarks, "seed": 0}
+        for _, head in kernel_heads(torch.ones(60, 8), target(), PENALTIES, **options):
+            assert head(torch.ones(2, 8), torch.arange(2), 2).isfinite().all()
+
+
+def test_every_block_has_the_same_spread() -> None:
+    descriptor_NC = random(500, 8) * torch.tensor([1.0] * 5 + [100.0] * 3) + 7
+    scaled_NC = descriptor_NC * spread_scale(descriptor_NC, BLOCKS)
+    for block_NC in scaled_NC.split(BLOCKS, dim=1):
+        assert float((block_NC - block_NC.mean(0)).square().sum(1).mean()) == pytest.approx(1 / 2, rel=1e-4)
 
 
 def test_targets_keep_the_similarities_of_the_captions() -> None:

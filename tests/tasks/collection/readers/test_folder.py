@@ -20,3 +20,13 @@ def test_a_folder_without_images_is_one_sentence() -> None:
     assert not Folder().recognises(files)
     with pytest.raises(InputError, match="no images"):
         Folder().read(files, files, CollectionConfig())
+
+
+def test_what_may_hold_captions_is_told() -> None:
+    others = ["t.csv", "sub/U.TSV", "v.jsonl", "w.json", "x.parquet", "Captions.txt"]
+    unasked = ["notes.txt", "._t.csv", "caption.jpg"]
+    files = files_of({**pictures("a.jpg"), **dict.fromkeys([*others, *unasked], "a,b\n1,2\n")})
+    reading = Folder().read(files, files, CollectionConfig())
+    assert [(problem.kind, problem.item) for problem in reading.problems] == [
+        ("unused-file", path) for path in sorted(others)
+    ]

@@ -156,6 +156,13 @@ def test_the_caption_column_may_be_named(column: str, read: tuple[str, ...], det
     assert reading.problems == (Problem("caption-column", "metadata.csv", detail),)
 
 
+def test_the_image_column_may_be_named() -> None:
+    files = files_of({"metadata.csv": "image,caption\na.jpg,A dog .\n", **pictures("a.jpg")})
+    reading = ImageFolder().read(files, files, CollectionConfig(image_column="image"))
+    assert [(item.path, item.captions) for item in reading.items] == [("a.jpg", ("A dog .",))]
+    assert reading.problems == ()
+
+
 def test_every_value_is_text() -> None:
     table = "file_name,text\n0007.jpg,NA\n7.jpg,1e5\nNA.jpg,null\n"
     collection = collect(files_of({"metadata.csv": table, **pictures("0007.jpg", "7.jpg", "NA.jpg")}))
@@ -168,6 +175,8 @@ def test_every_value_is_text() -> None:
         ("metadata.parquet", b"PAR1 but no more"),
         ("metadata.jsonl", jsonl({"image": "a.jpg"})),
         ("metadata.csv", "x,y\n1,2"),
+        ("metadata.csv", ""),
+        ("metadata.parquet", parquet(file_name=[b"a.jpg"], caption=[b"A dog ."])),
     ],
 )
 def test_metadata_that_say_nothing_are_told_and_the_images_stay(name: str, content: str | bytes) -> None:

@@ -86,3 +86,8 @@ def test_without_a_pair_it_is_one_sentence(text: str) -> None:
     assert not Sidecar().recognises(files)
     with pytest.raises(InputError, match="no text file of the same name beside an image"):
         Sidecar().read(files, files, CollectionConfig())
+
+
+def test_two_spellings_of_the_extension_are_both_read() -> None:
+    collection = collect(files_of({**pictures("a.jpg"), "a.TXT": "A dog .", "a.txt": "A pup ."}))
+    assert [image.captions for image in collection.images] == [("A dog .", "A pup .")]

@@ -288,3 +288,16 @@ def test_captions_come_back_from_a_written_csv_jsonl_and_parquet(texts: list[str
 @given(st.lists(FLAT, min_size=1))
 def test_captions_of_one_line_come_back_from_a_written_tsv(texts: list[str]) -> None:
     come_back("t.tsv", written_tsv(texts), texts)
+
+
+@pytest.mark.parametrize(
+    ("contents", "sentence"),
+    [
+        ({"t.csv": TABLE}, r"no column img that names the images; give --image-column one of image, caption\.$"),
+        ({"t.csv": TABLE, "u.csv": TABLE}, r"the tables t\.csv, u\.csv in"),
+    ],
+)
+def test_a_wrong_column_is_said_though_there_are_images(contents: dict[str, str], sentence: str) -> None:
+    files = files_of({**contents, "a.jpg": ""})
+    with pytest.raises(InputError, match=sentence):
+        read_collection(files, files, None, CollectionConfig(image_column="img"))

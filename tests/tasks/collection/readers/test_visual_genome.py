@@ -167,7 +167,7 @@ def test_objects_are_counted_by_their_words() -> None:
     both = {**contents, "region_descriptions.json": json.dumps([regions_of(1, "A dog .")])}
     assert texts(read(both))["1"] == ("A dog .",)
     assert texts(read(both, OBJECTS)) == texts(reading)
-    with pytest.raises(InputError, match=r"lacks .* region_descriptions\.json, where regions are listed"):
+    with pytest.raises(InputError, match=r"no region_descriptions\.json, .* --set collection\.annotations=objects\.$"):
         read(contents)
 
 
@@ -203,7 +203,7 @@ def test_other_files_are_not_recognised(names: list[str]) -> None:
 
     files = Files(names, refuse)
     assert not VisualGenome().recognises(files)
-    with pytest.raises(InputError, match=r"^The collection lacks image_data\.json or region_descriptions\.json.*\.$"):
+    with pytest.raises(InputError, match=r"^The collection has no (image_data\.json|region_descriptions\.json), .*\.$"):
         VisualGenome().read(files, files, CollectionConfig())
 
 
