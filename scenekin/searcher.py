@@ -1,5 +1,6 @@
 """Search an index from Python: needs neither Prefect nor MLflow."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +16,9 @@ from tasks.images.decode import UnreadableImage
 from tasks.images.preprocess import to_pixels
 from tasks.model.folder import load
 from tasks.model.scene_model import SceneModel
+from tasks.model.text import TextModel, load_text
 from tasks.search.ranking import rank
+from tasks.search.steering import ADD, REMOVE, steer
 
 
 @dataclass(frozen=True)
@@ -26,6 +29,16 @@ class Result:
     image_id: str
     path: str
     score: float
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query as it is ranked by: the phrases that moved it, and the words that no caption had."""
+
+    embedding_D: np.ndarray
+    added: tuple[str, ...] = ()
+    removed: tuple[str, ...] = ()
+    unknown_terms: tuple[str, ...] = ()
 
 
 class Searcher:
@@ -55,6 +68,17 @@ class Searcher:
         """The model that embedded the index."""
         return load(self.workspace.root / self.manifest.model.reference.path)
 
+    @cached_property
+    def text(self) -> TextModel:
+        """The words that the model of the index knows. Raises InputError where it is no joint model."""
+        text = load_text(self.workspace.root / self.manifest.model.reference.path)
+        if text is None:
+            raise InputError(
+                f"The model of the index {self.manifest.name!r} knows no words; train one with "
+                "`scenekin train COLLECTION --set candidates=[regression]` and index again."
+            )
+        return text
+
     def embed(self, image: Path | str | bytes) -> np.ndarray:
         """embedding_D of an image file or its bytes, as the index's own images went. Raises InputError."""
         try:
@@ -77,20 +101,69 @@ class Searcher:
         embedding_D: np.ndarray = self._embedding_ND[row].astype(np.float32)
         return embedding_D
 
-    def search(
-        self, image: Path | str | bytes | None = None, *, image_id: str | None = None, top: int = 10
-    ) -> list[Result]:
-        """The `top` nearest images of a query, a file or its bytes or the id of an indexed one, best first."""
-        if (image is None) == (image_id is None):
-            raise InputError("Give an image, or the id of one in the index.")
+    def query(
+        self,
+        image: Path | str | bytes | None = None,
+        *,
+        image_id: str | None = None,
+        text: str | None = None,
+        add: Sequence[str] = (),
+        remove: Sequence[str] = (),
+        alpha: float = ADD,
+        beta: float = REMOVE,
+    ) -> Query:
+        """An image (a file, its bytes or the id of an indexed one) or a text, moved by words (METHOD.md 8).
+
+        Phrases without any known word move nothing, and a phrase that is both added and removed cancels. Raises
+        InputError, also where a text has no known word.
+        """
+        if sum(given is not None for given in (image, image_id, text)) != 1:
+            raise InputError("Give an image, the id of one in the index, or a text.")
+        if text is not None:
+            start_D = self.text.embed(text)
+            if start_D is None:
+                raise InputError(f"No caption had any word of {text!r}; {self._hint(text)}.")
+        else:
+            start_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))
+        if not (add or remove or text):
+            return Query(start_D)
+        cancelled = [stems for stems in map(self.text.stems, add) if stems in [*map(self.text.stems, remove)]]
+        added, removed = (self._known(phrases, cancelled) for phrases in (add, remove))
+        moves = [(alpha, theta_D) for theta_D in added.values()] + [(-beta, theta_D) for theta_D in removed.values()]
+        unknown = dict.fromkeys(word for phrase in (text or "", *add, *remove) for word in self.text.unknown(phrase))
+        return Query(steer(start_D, moves), tuple(added), tuple(removed), tuple(unknown))
+
+    def _known(self, phrases: Sequence[str], cancelled: Sequence[Mapping[str, int]]) -> dict[str, np.ndarray]:
+        """theta_D by phrase, of those that are not cancelled and have a known word."""
+        kept = (phrase for phrase in phrases if self.text.stems(phrase) not in cancelled)
+        return {phrase: theta_D for phrase in kept if (theta_D := self.text.embed(phrase)) is not None}
+
+    def _hint(self, text: str) -> str:
+        near = dict.fromkeys(word for unknown in self.text.unknown(text) for word in self.text.near(unknown))
+        return f"known words that are spelled like it: {', '.join(near)}" if near else "try other words"
+
+    def nearest(self, query: Query, top: int = 10) -> list[Result]:
+        """The `top` nearest images of a query, best first, equal scores by id."""
         if top < 1:
             raise InputError(f"At least 1 result has to be asked for, not {top}.")
-        query_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))
-        row_BT, score_BT = rank(query_D[None], self._embedding_ND, top)
+        row_BT, score_BT = rank(query.embedding_D[None], self._embedding_ND, top)
         return [
             Result(place, self.image_ids[row], self.paths[row], float(score))
             for place, (row, score) in enumerate(zip(row_BT[0], score_BT[0], strict=True), start=1)
         ]
+
+    def search(
+        self,
+        image: Path | str | bytes | None = None,
+        *,
+        image_id: str | None = None,
+        text: str | None = None,
+        add: Sequence[str] = (),
+        remove: Sequence[str] = (),
+        top: int = 10,
+    ) -> list[Result]:
+        """The `top` nearest images of what `query` makes of the rest."""
+        return self.nearest(self.query(image, image_id=image_id, text=text, add=add, remove=remove), top)
 
 
 def _name(image: Path | str | bytes) -> str:

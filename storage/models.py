@@ -10,10 +10,11 @@ from storage.artifacts import file_digest, fresh_folder
 from storage.workspace import Workspace
 
 MODEL_FILES = ("config.json", "model.safetensors", "vocabulary.parquet")
+TEXT_FILE = "text.safetensors"  # of a joint model
 
 
 class ModelRef(BaseModel):
-    """A model folder: its path relative to the workspace, and the digest of what decides its embeddings."""
+    """A model folder: its path relative to the workspace, and the digest of what decides its answers."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -23,7 +24,8 @@ class ModelRef(BaseModel):
 
 def refer_to_model(workspace: Workspace, folder: Path) -> ModelRef:
     """The reference of a folder in the workspace."""
-    parts = [file_digest(folder / name) for name in MODEL_FILES]
+    text = [TEXT_FILE] if (folder / TEXT_FILE).exists() else []
+    parts = [file_digest(folder / name) for name in [*MODEL_FILES, *text]]
     digest = hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
     return ModelRef(path=folder.relative_to(workspace.root).as_posix(), digest=digest)
 

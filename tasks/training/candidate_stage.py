@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel
 
@@ -19,6 +20,7 @@ from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.folder import save
 from tasks.model.head import Head, Kernel
 from tasks.model.scene_model import SceneModel
+from tasks.model.text import save_text
 from tasks.training.inputs import TrainingData
 
 
@@ -97,9 +99,12 @@ def write(
     run_id: str,
     score: float,
     facts: Mapping[str, object],
+    text_VD: np.ndarray | None = None,
 ) -> None:
-    """The model, and what its stage is known by → model/ and training.json."""
+    """The model, with its text embedding if it has one, and what its stage is known by → model/ and training.json."""
     (run.folder / "model").mkdir()
     save(model, vocabulary, run.folder / "model")
+    if text_VD is not None:
+        save_text(text_VD, run.folder / "model")
     summary = {"method": model.config.method, "run_id": run_id, "validation_ndcg_auc": score, **facts}
     (run.folder / "training.json").write_text(json.dumps(summary, indent=1))

@@ -12,7 +12,7 @@ from tasks.progress import progress
 from tasks.training.candidate_stage import Opened, settings, write
 from tasks.training.config import RidgeConfig
 from tasks.training.inputs import TrainingData
-from tasks.training.ridge import best_of, caption_targets, kernel_heads, linear_heads
+from tasks.training.ridge import best_of, caption_space, kernel_heads, linear_heads
 
 
 def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int) -> None:
@@ -29,13 +29,13 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
             on_step(1)
             return opened.truth.ndcg_auc(project(head, validation).numpy())
 
-        target_ND = caption_targets(tfidf_from(opened.tfidf_table), config.dimension, seed)
+        space = caption_space(tfidf_from(opened.tfidf_table), config.dimension, seed)
         heads: Iterator[tuple[float, Head]] = (
-            linear_heads(train.single(), target_ND, config.penalties)
+            linear_heads(train.single(), space.target_ND, config.penalties)
             if config.kernel == "linear"
             else kernel_heads(
                 train.single(),
-                target_ND,
+                space.target_ND,
                 config.penalties,
                 blocks=opened.blocks(config.pooling),
                 bandwidth=config.bandwidth,
@@ -47,4 +47,5 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
         best = fit.scores[fit.penalty]
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
         facts = {"penalty": fit.penalty, "scores": fit.scores}
-        write(run, opened.model("regression", config.pooling, fit.head), opened.vocabulary, log.run_id, best, facts)
+        model = opened.model("regression", config.pooling, fit.head)
+        write(run, model, opened.vocabulary, log.run_id, best, facts, text_VD=space.text_VD)

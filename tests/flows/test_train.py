@@ -6,6 +6,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -219,8 +220,12 @@ def test_a_line_of_code_reruns_the_stages_that_run_it(
 
 
 def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    targets = ridge_stage.caption_targets
-    monkeypatch.setattr(ridge_stage, "caption_targets", lambda *given: targets(*given).clip(0))
+    space = ridge_stage.caption_space
+    monkeypatch.setattr(
+        ridge_stage,
+        "caption_space",
+        lambda *given: replace(space(*given), target_ND=space(*given).target_ND.clip(0)),
+    )
     edit(monkeypatch, "tasks.training.ridge", "pass")
     assert steps_run(trained_copy.train().answer) == {"ridge", "ridge embeds", "evaluation", "report"}
 

@@ -14,7 +14,7 @@ import yaml
 
 from tasks.collection import task as collection_task
 from tasks.collection.demo import write_collection
-from tests.command import SCENEKIN, scenekin, scenekin_process
+from tests.command import SCENEKIN, Outcome, scenekin, scenekin_process
 from tests.trained import Trained, registered_versions
 
 CHECKED = {
@@ -65,10 +65,35 @@ def test_search_answers_as_promised(trained: Trained, query: Path) -> None:
     answer = scenekin("search", query, "--top", 3, "--workspace", trained.workspace, "--json").answer
     assert answer["model"] == {"name": "scenekin", "version": 1}
     assert answer["index"] == {"version": 1, "images": 141}
-    assert answer["query"] == {"image": str(query), "added": [], "removed": [], "unknown_terms": []}
+    assert answer["query"] == {
+        "image": str(query),
+        "text": None,
+        "added": [],
+        "removed": [],
+        "unknown_terms": [],
+    }
     assert [result.keys() for result in answer["results"]] == 3 * [{"rank", "image_id", "path", "score"}]
     assert answer["results"][0]["image_id"] == f"train/{query.name}"
     assert answer["results"][0]["score"] >= 0.999
+
+
+def test_words_steer_a_search(trained: Trained) -> None:
+    query = sorted((trained.collection / "train").glob("*.jpg"))[0]
+    outcome = trained_search(trained, query, "--add", "zeppelin", "--add", "boat", "--remove", "boats and houses")
+    assert outcome.answer["query"] == {
+        "image": str(query),
+        "text": None,
+        "added": ["boat"],
+        "removed": ["boats and houses"],
+        "unknown_terms": ["zeppelin"],
+    }
+    assert "No caption had 'zeppelin'; it is passed over." in outcome.err
+    alone = trained_search(trained, "--text", "a boat").answer
+    assert (alone["query"]["text"], len(alone["results"])) == ("a boat", 10)
+
+
+def trained_search(trained: Trained, *arguments: object) -> Outcome:
+    return scenekin("search", *arguments, "--workspace", trained.workspace, "--json")
 
 
 def test_search_by_id_finds_the_image_first(trained: Trained) -> None:
@@ -361,8 +386,8 @@ def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.Monkey
         (["none.jpg"], "none.jpg cannot be read: No such file"),
         (["."], "cannot be read: Is a directory"),
         (["words.txt"], "words.txt is no usable image"),
-        (["words.txt", "--id", "x"], "Give an image, or the id of one"),
-        ([], "Give an image, or the id of one"),
+        (["words.txt", "--id", "x"], "Give an image, the id of one"),
+        ([], "Give an image, the id of one"),
         (["--id", "x"], "no image 'x' in the index 'main'"),
         (["words.txt", "--name", "other"], "no index 'other'"),
         (["words.txt", "--name", "../main"], "cannot name an index"),

@@ -79,7 +79,7 @@ def test_a_query_goes_the_way_of_the_index(searcher: Searcher, query: Path, trai
 
 def test_an_image_or_an_id_is_needed(searcher: Searcher, query: Path) -> None:
     for arguments in ({}, {"image": query, "image_id": "x"}):
-        with pytest.raises(InputError, match="Give an image, or the id"):
+        with pytest.raises(InputError, match="Give an image, the id"):
             searcher.search(**arguments)  # type: ignore[arg-type]
 
 
@@ -189,3 +189,63 @@ def test_ids_and_paths_are_in_the_order_of_the_rows(searcher: Searcher, trained:
     table = pa.concat_tables([pq.read_table(folder / part) for part in searcher.manifest.parts])
     assert searcher.image_ids == table["image_id"].to_pylist() == sorted(searcher.image_ids)
     assert searcher.paths == table["path"].to_pylist()
+
+
+# Words that steer.
+
+
+def test_far_enough_towards_a_word_it_is_the_word_alone(searcher: Searcher, query: Path) -> None:
+    word = common_word(searcher)
+    moved = searcher.nearest(searcher.query(query, add=[word], alpha=1e6), top=20)
+    assert [result.image_id for result in moved] == [result.image_id for result in searcher.search(text=word, top=20)]
+
+
+def test_what_is_added_comes_nearer_and_what_is_removed_goes_away(searcher: Searcher, query: Path) -> None:
+    word = common_word(searcher)
+    theta_D = searcher.text.embed(word)
+    assert theta_D is not None
+    plain, nearer, farther = (searcher.query(query, **moved) for moved in ({}, {"add": [word]}, {"remove": [word]}))
+    assert farther.embedding_D @ theta_D < plain.embedding_D @ theta_D < nearer.embedding_D @ theta_D
+    assert (nearer.added, nearer.removed, farther.removed) == ((word,), (), (word,))
+    for moved in (nearer, farther):
+        assert np.linalg.norm(moved.embedding_D) == pytest.approx(1, abs=1e-5)
+
+
+def test_words_that_say_nothing_move_nothing_and_are_named(searcher: Searcher, query: Path) -> None:
+    moved = searcher.query(query, add=["zeppelin", "", "🐶"], remove=["  "])
+    np.testing.assert_array_equal(moved.embedding_D, searcher.query(query).embedding_D)
+    assert (moved.added, moved.removed, moved.unknown_terms) == ((), (), ("zeppelin",))
+
+
+def test_a_word_both_added_and_removed_cancels(searcher: Searcher, query: Path) -> None:
+    word = common_word(searcher)
+    moved = searcher.query(query, add=[word.upper()], remove=[word])
+    np.testing.assert_array_equal(moved.embedding_D, searcher.query(query).embedding_D)
+
+
+def test_a_long_text_is_no_trouble(searcher: Searcher, query: Path) -> None:
+    moved = searcher.query(query, add=[f"{common_word(searcher)} " * 2000])
+    assert np.isfinite(moved.embedding_D).all()
+
+
+def test_a_text_of_unknown_words_is_refused_with_known_ones_of_like_spelling(searcher: Searcher) -> None:
+    word = max(searcher.text.vocabulary.words, key=len)
+    with pytest.raises(InputError, match=f"No caption had any word of '{word}x'; .*{word}"):
+        searcher.search(text=f"{word}x")
+    with pytest.raises(InputError, match="Give an image, the id of one in the index, or a text"):
+        searcher.search(text=word, image_id=searcher.image_ids[0])
+
+
+def test_a_model_that_knows_no_words_says_what_trains_one(trained_copy: Trained, query: Path) -> None:
+    searcher = Searcher.open(trained_copy.workspace)
+    (trained_copy.workspace / searcher.manifest.model.reference.path / "text.safetensors").unlink()
+    assert searcher.search(query)
+    with pytest.raises(InputError, match=r"'main' knows no words; train one with .*candidates=\[regression\]"):
+        searcher.search(query, add=["dog"])
+
+
+def common_word(searcher: Searcher) -> str:
+    """A word that a third of the captioned images have."""
+    vocabulary = searcher.text.vocabulary
+    third = np.abs(vocabulary.document_frequency_V - vocabulary.documents / 3)
+    return vocabulary.words[int(third.argmin())]

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from tasks.model.head import Kernel, Projection
 from tasks.training import ridge
-from tasks.training.ridge import best_of, caption_targets, kernel_heads, linear_heads, spread_scale
+from tasks.training.ridge import best_of, caption_space, kernel_heads, linear_heads, spread_scale
 from tests.tasks.model.making import random
 
 PENALTIES = (0.1, 1.0, 10.0)
@@ -131,7 +131,7 @@ def test_every_block_has_the_same_spread() -> None:
 
 
 def test_targets_keep_the_similarities_of_the_captions() -> None:
-    target_ND = caption_targets(captions(), 12, seed=0)
+    target_ND = caption_space(captions(), 12, seed=0).target_ND
     value_NV = captions().toarray()
     centred_NV = value_NV - value_NV.mean(0)
     np.testing.assert_allclose(target_ND @ target_ND.T, centred_NV @ centred_NV.T, atol=1e-9)
@@ -139,7 +139,7 @@ def test_targets_keep_the_similarities_of_the_captions() -> None:
 
 def test_targets_are_centred_and_as_many_as_there_can_be() -> None:
     for dimension, kept in [(3, 3), (12, 12), (500, 12)]:
-        target_ND = caption_targets(captions(), dimension, seed=0)
+        target_ND = caption_space(captions(), dimension, seed=0).target_ND
         assert target_ND.shape == (40, kept)
         np.testing.assert_allclose(target_ND.mean(0), 0, atol=1e-12)
 
@@ -148,11 +148,13 @@ def test_the_leading_targets_are_those_of_the_decomposition() -> None:
     left_NV, scale_V, _ = np.linalg.svd(captions().toarray(), full_matrices=False)
     expected_ND = (left_NV * scale_V)[:, :4]
     expected_ND = expected_ND - expected_ND.mean(0)
-    target_ND = caption_targets(captions(), 4, seed=0)
+    target_ND = caption_space(captions(), 4, seed=0).target_ND
     for found_N, expected_N in zip(target_ND.T, expected_ND.T, strict=True):
         np.testing.assert_allclose(found_N * np.sign(found_N @ expected_N), expected_N, atol=1e-6)
     assert all(a >= b for a, b in pairwise(scale_V))
 
 
 def test_the_same_seed_gives_the_same_targets() -> None:
-    np.testing.assert_array_equal(caption_targets(captions(), 4, seed=1), caption_targets(captions(), 4, seed=1))
+    one, other = (caption_space(captions(), 4, seed=1) for _ in range(2))
+    np.testing.assert_array_equal(one.target_ND, other.target_ND)
+    np.testing.assert_array_equal(one.text_VD, other.text_VD)

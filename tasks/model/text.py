@@ -1,0 +1,61 @@
+"""Words in the space of the images: the text embedding of a joint model (METHOD.md 4, 8)."""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+from safetensors import SafetensorError
+from safetensors.numpy import load_file, save_file
+
+from tasks.captions.stems import count_stems, count_words, stem, tokenise
+from tasks.captions.tfidf import tfidf
+from tasks.captions.vocabulary import Vocabulary, vocabulary_from
+from tasks.errors import InputError
+from tasks.model.folder import VOCABULARY
+
+TEXT = "text.safetensors"
+SUGGESTIONS = 3
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """The vocabulary, and text_VD that takes a tf-idf vector to the images' space."""
+
+    vocabulary: Vocabulary
+    text_VD: np.ndarray
+
+    def embed(self, phrase: str) -> np.ndarray | None:
+        """embedding_D, unit length: θ = normalise(tf-idf · text_VD); None where no word of the phrase has a weight."""
+        embedding_D: np.ndarray = (tfidf([[phrase]], self.vocabulary) @ self.text_VD)[0].astype(np.float32)
+        length = float(np.linalg.norm(embedding_D))
+        return embedding_D / length if length > 0 else None
+
+    def stems(self, phrase: str) -> dict[str, int]:
+        """The phrase as captions are read: stems with their counts."""
+        return dict(count_stems(count_words([phrase]), self.vocabulary.language))
+
+    def unknown(self, phrase: str) -> list[str]:
+        """The words of a phrase that no caption had."""
+        return [word for word in tokenise(phrase) if stem(word, self.vocabulary.language) not in self.vocabulary.index]
+
+    def near(self, word: str) -> list[str]:
+        """Known words that are spelled like this one."""
+        return get_close_matches(word, self.vocabulary.words, SUGGESTIONS)
+
+
+def save_text(text_VD: np.ndarray, folder: Path) -> None:
+    """Write the text embedding beside a model, in float16."""
+    save_file({"text_VD": np.ascontiguousarray(text_VD, np.float16)}, folder / TEXT)
+
+
+def load_text(folder: Path) -> TextModel | None:
+    """The text embedding of a model folder, None where it has none. Raises InputError where it is damaged."""
+    if not (folder / TEXT).exists():
+        return None
+    try:
+        text_VD = load_file(folder / TEXT)["text_VD"].astype(np.float32)
+        return TextModel(vocabulary_from(pq.read_table(folder / VOCABULARY)), text_VD)
+    except (OSError, ValueError, KeyError, SafetensorError) as error:
+        raise InputError(f"The words of the model in {folder} cannot be loaded ({type(error).__name__}).") from error

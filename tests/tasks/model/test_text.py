@@ -1,0 +1,66 @@
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.captions.tfidf import tfidf
+from tasks.captions.vocabulary import build_vocabulary, vocabulary_table
+from tasks.errors import InputError
+from tasks.model.folder import VOCABULARY
+from tasks.model.text import TEXT, TextModel, load_text, save_text
+
+VOCABULARY_OF = build_vocabulary([["a dog runs"], ["a boat on a lake"], ["a dog on a boat"]], "english")
+
+
+@pytest.fixture
+def text() -> TextModel:
+    rng = np.random.default_rng(0)
+    return TextModel(VOCABULARY_OF, rng.normal(size=(len(VOCABULARY_OF.stems), 4)).astype(np.float32))
+
+
+@pytest.fixture
+def folder(text: TextModel, tmp_path: Path) -> Path:
+    pq.write_table(vocabulary_table(VOCABULARY_OF), tmp_path / VOCABULARY)
+    save_text(text.text_VD, tmp_path)
+    return tmp_path
+
+
+def test_a_phrase_by_the_formula(text: TextModel) -> None:
+    expected_D = (tfidf([["a running dog"]], VOCABULARY_OF) @ text.text_VD)[0]
+    np.testing.assert_allclose(text.embed("a running dog"), expected_D / np.linalg.norm(expected_D), rtol=1e-5)
+
+
+def test_forms_of_a_word_are_one(text: TextModel) -> None:
+    one, other = text.embed("DOGS running"), text.embed("dog run")
+    assert one is not None
+    np.testing.assert_array_equal(one, other)
+
+
+@pytest.mark.parametrize("phrase", ["", "  ", "zeppelin", "🐶", "a"])  # `a` is in every caption: it has no weight
+def test_a_phrase_that_says_nothing_is_nowhere(text: TextModel, phrase: str) -> None:
+    assert text.embed(phrase) is None
+
+
+def test_unknown_words_are_named_with_known_ones_of_like_spelling(text: TextModel) -> None:
+    assert text.unknown("a Zeppelin and dogs") == ["zeppelin", "and"]
+    assert text.near("boats") == ["boat"]
+    assert text.near("zeppelin") == []
+
+
+def test_at_rest_it_stays_what_it_was(text: TextModel, folder: Path) -> None:
+    loaded = load_text(folder)
+    assert loaded is not None
+    assert loaded.vocabulary.stems == text.vocabulary.stems
+    np.testing.assert_allclose(loaded.text_VD, text.text_VD, atol=2e-3)
+
+
+def test_a_model_without_words_has_none(folder: Path) -> None:
+    (folder / TEXT).unlink()
+    assert load_text(folder) is None
+
+
+def test_damage_is_said(folder: Path) -> None:
+    (folder / TEXT).write_bytes((folder / TEXT).read_bytes()[:20])
+    with pytest.raises(InputError, match="cannot be loaded"):
+        load_text(folder)
