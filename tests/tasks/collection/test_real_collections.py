@@ -4,6 +4,7 @@ import json
 import os
 import tarfile
 import time
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -203,3 +204,20 @@ def test_variants_of_a_picture_are_grouped_and_leaks_are_named() -> None:
             crosses = any(split_of[other] != split_of[name] for other in earlier)
             assert bool(earlier) <= (name in told)
             assert not crosses or told[name].kind in {"near-duplicate-across-splits", "copy"}  # its twin tells the leak
+
+
+@pytest.mark.parametrize(
+    ("variant", "train", "told"),
+    [
+        ("CRamyasree_trainImages_CRLF_no_final_newline.txt", 6000, {}),
+        ("nitishhrms_trainImages_one_duplicated_one_missing.txt", 5999, {}),
+    ],
+)
+def test_split_lists_as_people_have_them(variant: str, train: int, told: dict[str, int]) -> None:
+    flickr8k = files_in(ROOT / "data" / "flickr8k")
+    lists = {path: flickr8k.read(path) for path in flickr8k.paths if path.endswith(".txt")}
+    (replaced,) = (path for path in lists if path.endswith("Flickr_8k.trainImages.txt"))
+    lists[replaced] = (ROOT / "data" / "imperfect" / "flickr8k_variants" / variant).read_bytes()
+    reading = read_collection(files_of(lists), flickr8k, "flickr8k")
+    assert sum(item.split == "train" for item in reading.items) == train
+    assert Counter(problem.kind for problem in reading.problems) == told
