@@ -143,12 +143,12 @@ class Searcher:
         return f"known words that are spelled like it: {', '.join(near)}" if near else "try other words"
 
     def nearest(self, query: Query, top: int = 10) -> list[Result]:
-        """The `top` nearest images of a query, best first, equal scores by id."""
+        """The `top` nearest images of a query, best first, equal scores by id; rounding makes no cosine exceed 1."""
         if top < 1:
             raise InputError(f"At least 1 result has to be asked for, not {top}.")
         row_BT, score_BT = rank(query.embedding_D[None], self._embedding_ND, top)
         return [
-            Result(place, self.image_ids[row], self.paths[row], float(score))
+            Result(place, self.image_ids[row], self.paths[row], min(1.0, float(score)))
             for place, (row, score) in enumerate(zip(row_BT[0], score_BT[0], strict=True), start=1)
         ]
 

@@ -61,6 +61,7 @@ def train(
             log=log.metrics,
             on_step=on_step,
             checkpoint=run.work / "checkpoint.pt",
+            name_of=opened.tfidf_table["image_id"].to_pylist().__getitem__,
         )
         log.metrics({"best_validation_ndcg_auc": trained.best_score, "skipped_refreshes": trained.skipped})
         facts = {"refreshes": trained.refresh, "best_refresh": trained.best_refresh, "skipped": trained.skipped}

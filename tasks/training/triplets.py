@@ -18,6 +18,7 @@ from tasks.training.embedders import Embed
 from tasks.training.mining import Relevance, Triplets, mine, sample_pool
 
 POOL_CHUNK = 256
+NAMED = 5  # images of a batch that broke
 NO_TRIPLET = "No triplet could be mined: every image's captions are equally near to all others'."
 
 
@@ -44,11 +45,13 @@ def train_triplets(
     log: Callable[[dict[str, float], int], None] = lambda _metrics, _step: None,
     on_step: Callable[[int], None] = lambda _: None,
     checkpoint: Path | None = None,
+    name_of: Callable[[int], str] = "image {}".format,
 ) -> Progress:
     """Train the parameters of `model` that require gradients; it ends with the weights of the best validation score.
 
     The same seed gives the same weights on a CPU. A checkpoint is written after every refresh and taken up where one is
-    there. Raises InputError where no refresh yields a triplet, FloatingPointError where the loss is not finite.
+    there. Raises InputError where no refresh yields a triplet, FloatingPointError where the loss is not finite, with
+    images of the batch by `name_of` their rows.
     """
     if not len(relevance.queries()):
         raise InputError(NO_TRIPLET)
@@ -64,7 +67,7 @@ def train_triplets(
         pool = sample_pool(relevance, config.queries, config.relevant, config.pool, random)
         embedding_PD = _embed_pool(embed, pool.row_P)
         triplets = mine(pool, embedding_PD, relevance, config.hardest, config.margin)
-        loss, images = _update(embed, triplets, optimiser, config, progress, random)
+        loss, images = _update(embed, triplets, optimiser, config, progress, random, name_of)
         progress.refresh += 1
         progress.skipped += triplets.count == 0
         metrics = {
@@ -102,6 +105,7 @@ def _update(
     config: TripletConfig,
     progress: Progress,
     random: np.random.Generator,
+    name_of: Callable[[int], str],
 ) -> tuple[float, int]:
     """Some updates on drawn triplets: (mean loss, images embedded). An image of a batch is embedded once."""
     losses, images = [], 0
@@ -114,7 +118,7 @@ def _update(
         query_TD, relevant_TD, nonrelevant_TD = embedding_UD.index_select(0, place_N).unflatten(0, (-1, 3)).unbind(1)
         loss = triplet_loss(query_TD, relevant_TD, nonrelevant_TD, config.margin).mean()
         if not torch.isfinite(loss):
-            raise FloatingPointError(f"The loss is {loss.item()} at update {progress.updates + 1}; training stops.")
+            raise FloatingPointError(_not_finite(loss.item(), progress.updates + 1, row_U, embedding_UD, name_of))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -122,6 +126,17 @@ def _update(
         losses.append(loss.item())
         images += len(row_U)
     return float(np.mean(losses)) if losses else 0.0, images
+
+
+def _not_finite(
+    loss: float, update: int, row_U: np.ndarray, embedding_UD: Tensor, name_of: Callable[[int], str]
+) -> str:
+    """The sentence about a batch: its images without a finite embedding, or all where every embedding is finite."""
+    broken_U = ~embedding_UD.detach().isfinite().all(1).cpu().numpy()
+    rows = row_U[broken_U] if broken_U.any() else row_U
+    more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
+    named = ", ".join(name_of(int(row)) for row in rows[:NAMED])
+    return f"The loss is {loss} at update {update}, with {named}{more}; training stops."
 
 
 def _set_learning_rate(optimiser: torch.optim.Optimizer, config: TripletConfig, updates: int) -> None:

@@ -222,5 +222,18 @@ def test_a_loss_that_is_not_finite_stops_training(from_update: int) -> None:
         separations[0] += 1
 
     separations = [0]
-    with pytest.raises(FloatingPointError, match=r"The loss is nan at update \d+; training stops\."):
+    with pytest.raises(
+        FloatingPointError, match=r"The loss is nan at update \d+, with image \d+, .* and \d+ more; training stops\."
+    ):
         train_triplets(head, embed, RELEVANCE, SMALL, seed=0, validate=lambda: 0.0, on_step=spoil)
+
+
+def test_the_images_that_break_the_loss_are_named() -> None:
+    head = new_head()
+
+    def embed(rows: np.ndarray) -> Tensor:
+        embedding_BD = embedder(head)(rows)
+        return torch.where(torch.from_numpy(rows == 7)[:, None] & embedding_BD.requires_grad, torch.nan, embedding_BD)
+
+    with pytest.raises(FloatingPointError, match=r"The loss is nan at update \d+, with seven; training stops\."):
+        train_triplets(head, embed, RELEVANCE, SMALL, seed=0, validate=lambda: 0.0, name_of={7: "seven"}.__getitem__)
