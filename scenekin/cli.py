@@ -104,6 +104,8 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
 @sentence_on_error
 def check(
     collection: Collection,
+    config: ConfigFile = None,
+    set: Assignments = None,
     format: Format = None,
     images: Images = None,
     image_column: ImageColumn = None,
@@ -120,7 +122,8 @@ def check(
     from tasks.progress import progress
 
     files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in Source(collection, images).trees())
-    settings = CollectionConfig(image_column=image_column, caption_column=caption_column)
+    settings = _settings(config, set).collection if config or set else CollectionConfig()  # spares importing Prefect
+    settings = settings.model_copy(update=_columns(image_column, caption_column))
     found = gather(files, pictures, format, settings, workers=os.cpu_count() or 1, progress=progress)
     _say(summary(found), json, describe(found))
 

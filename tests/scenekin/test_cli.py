@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 import yaml
+from PIL import Image
 
 from tasks.collection import task as collection_task
 from tasks.collection.demo import write_collection
@@ -75,6 +76,15 @@ def test_search_answers_as_promised(trained: Trained, query: Path) -> None:
     assert [result.keys() for result in answer["results"]] == 3 * [{"rank", "image_id", "path", "score"}]
     assert answer["results"][0]["image_id"] == f"train/{query.name}"
     assert answer["results"][0]["score"] >= 0.999
+
+
+def test_check_takes_settings(tmp_path: Path) -> None:
+    (tmp_path / "image_data.json").write_text('[{"image_id": 1}]')
+    (tmp_path / "objects.json").write_text('[{"image_id": 1, "objects": [{"synsets": ["dog.n.01"]}]}]')
+    Image.new("RGB", (8, 8)).save(tmp_path / "1.jpg")
+    assert "collection.annotations=objects" in scenekin("check", tmp_path).sentence
+    answer = scenekin("check", tmp_path, "--set", "collection.annotations=objects", "--json").answer
+    assert (answer["format"], answer["captions"]) == ("visual-genome", 1)
 
 
 def test_words_steer_a_search(trained: Trained) -> None:
