@@ -210,8 +210,8 @@ def search(
     text: Annotated[Optional[str], typer.Option("--text", help="Instead, words alone.")] = None,  # noqa: UP045
     add: Annotated[Optional[list[str]], typer.Option("--add", help="Words to move towards; may be repeated.")] = None,  # noqa: UP045
     remove: Annotated[Optional[list[str]], typer.Option("--remove", help="Words to move away from.")] = None,  # noqa: UP045
-    alpha: Annotated[float, typer.Option("--alpha", min=0, help="How far towards.")] = 1.0,
-    beta: Annotated[float, typer.Option("--beta", min=0, help="How far away.")] = 0.5,
+    alpha: Annotated[Optional[float], typer.Option("--alpha", min=0, help="How far towards.")] = None,  # noqa: UP045
+    beta: Annotated[Optional[float], typer.Option("--beta", min=0, help="How far away.")] = None,  # noqa: UP045
     top: Annotated[int, typer.Option("--top", min=1, help="How many results.")] = 10,
     name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
     workspace: Workspace = None,
@@ -223,7 +223,8 @@ def search(
     from scenekin.searcher import Searcher
 
     searcher = Searcher.open(workspace, name)
-    asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), alpha=alpha, beta=beta)
+    weights = {name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None}
+    asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
     results = searcher.nearest(asked, top)
     answer = {
         "model": {"name": searcher.manifest.model.name, "version": searcher.manifest.model.version},

@@ -122,7 +122,7 @@ class Searcher:
         if text is not None:
             start_D = self.text.embed(text)
             if start_D is None:
-                raise InputError(f"No caption had any word of {text!r}; {self._hint(text)}.")
+                raise InputError(f"No word of {text!r} is known and tells images apart; {self._hint(text)}.")
         else:
             start_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))
         if not (add or remove or text):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import faiss
 import imagehash
@@ -13,8 +14,7 @@ MOST_BITS = 6  # of 64 in which the perceptual hashes of two pictures that look 
 MOST_COLOUR = 12.0  # grey levels by which their thumbnails may differ on average: the hash is blind to colour
 THUMBNAIL = (8, 8)
 BLOCK = 1024  # rows that are searched at a time
-PIECE = 32  # rows of a block whose pairs are compared at a time: all pictures may look the same
-CHUNK = 2**16  # pairs whose thumbnails are compared at a time
+CHUNK = 64  # earlier rows whose thumbnails are compared at a time: the first few settle it where all look the same
 
 
 @dataclass(frozen=True)
@@ -45,36 +45,21 @@ def alike(looks_N: Sequence[Look], groups_N: Sequence[int]) -> Iterator[tuple[in
     index.add(hash_NB)
     for start in range(0, len(looks_N), BLOCK):
         limits, _, found = index.range_search(hash_NB[start : start + BLOCK], MOST_BITS + 1)
-        for row in range(0, len(limits) - 1, PIECE):
-            ends = limits[row : row + PIECE + 1].astype(np.int64)
-            earlier = found[ends[0] : ends[-1]]
-            later = np.repeat(np.arange(start + row, start + row + len(ends) - 1), np.diff(ends))
-            pair_P2 = np.stack([earlier, later], 1)[earlier < later]
-            yield from sorted(_first_of_groups(pair_P2, group_N, colour_NC), key=lambda pair: pair[::-1])
+        for later, (begin, end) in enumerate(pairwise(limits.tolist()), start=start):
+            earlier_E = np.sort(found[begin:end])
+            for earlier in _first_alike(later, earlier_E[earlier_E < later], group_N, colour_NC):
+                yield earlier, later
 
 
-def _first_of_groups(pair_P2: np.ndarray, group_N: np.ndarray, colour_NC: np.ndarray) -> Iterator[tuple[int, int]]:
-    """Of each later row and group the first pair of like colour; twice as many are compared in every round."""
-    key_P = pair_P2[:, 1] * (group_N.max() + 1) + group_N[pair_P2[:, 0]]
-    order = np.lexsort((pair_P2[:, 0], key_P))
-    pair_P2, key_P = pair_P2[order], key_P[order]
-    compared = 1
-    while len(key_P):
-        _, first, place_P = np.unique(key_P, return_index=True, return_inverse=True)
-        rank_P = np.arange(len(key_P)) - first[place_P]
-        rows = np.flatnonzero(rank_P < compared)
-        like = rows[_like_colours(pair_P2[rows], colour_NC)]
-        settled, first = np.unique(key_P[like], return_index=True)
-        yield from map(tuple, pair_P2[like[first]].tolist())
-        open_P = (rank_P >= compared) & ~np.isin(key_P, settled)
-        pair_P2, key_P = pair_P2[open_P], key_P[open_P]
-        compared *= 2
-
-
-def _like_colours(pair_P2: np.ndarray, colour_NC: np.ndarray) -> np.ndarray:
-    """Whether the thumbnails of each pair differ by no more than MOST_COLOUR."""
-    like_P = np.empty(len(pair_P2), bool)
-    for start in range(0, len(pair_P2), CHUNK):
-        earlier_KC, later_KC = colour_NC[pair_P2[start : start + CHUNK].T].astype(np.int16)
-        like_P[start : start + CHUNK] = np.abs(earlier_KC - later_KC).mean(1) <= MOST_COLOUR
-    return like_P
+def _first_alike(later: int, earlier_E: np.ndarray, group_N: np.ndarray, colour_NC: np.ndarray) -> list[int]:
+    """Of the earlier rows, which rise, the first of every group whose thumbnail is like the later row's."""
+    first: dict[int, int] = {}
+    groups = len(set(group_N[earlier_E].tolist()))
+    for start in range(0, len(earlier_E), CHUNK):
+        chunk_K = earlier_E[start : start + CHUNK]
+        difference_K = np.abs(colour_NC[chunk_K].astype(np.int16) - colour_NC[later]).mean(1)
+        for earlier in chunk_K[difference_K <= MOST_COLOUR].tolist():
+            first.setdefault(int(group_N[earlier]), earlier)
+        if len(first) == groups:
+            break
+    return sorted(first.values())

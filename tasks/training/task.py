@@ -26,7 +26,7 @@ def train_triplet_head(
 def train_ridge_head(
     run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int
 ) -> None:
-    """Linear ridge from average-pooled features to the truncated SVD of tf-idf (METHOD.md 9) → as above."""
+    """Ridge regression from features to the truncated SVD of tf-idf, by a kernel or linear (METHOD.md 9) → as above."""
     from tasks.training.ridge_stage import train
 
     train(run, data, backbone, config, seed)

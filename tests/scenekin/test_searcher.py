@@ -230,7 +230,7 @@ def test_a_long_text_is_no_trouble(searcher: Searcher, query: Path) -> None:
 
 def test_a_text_of_unknown_words_is_refused_with_known_ones_of_like_spelling(searcher: Searcher) -> None:
     word = max(searcher.text.vocabulary.words, key=len)
-    with pytest.raises(InputError, match=f"No caption had any word of '{word}x'; .*{word}"):
+    with pytest.raises(InputError, match=f"No word of '{word}x' is known and tells images apart; .*{word}"):
         searcher.search(text=f"{word}x")
     with pytest.raises(InputError, match="Give an image, the id of one in the index, or a text"):
         searcher.search(text=word, image_id=searcher.image_ids[0])
