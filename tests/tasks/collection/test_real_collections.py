@@ -1,7 +1,6 @@
 """The shared data and cases, where they are at hand."""
 
 import json
-import os
 import tarfile
 import time
 from collections import Counter
@@ -16,16 +15,15 @@ from tasks.collection.config import CollectionConfig
 from tasks.collection.facts import Fact, paths_to_look_at
 from tasks.collection.formats import read_collection
 from tasks.collection.records import Problem
+from tests.shared import ROOT, with_shared
+from tests.shared import case as input_of
 from tests.tasks.collection.making import captions, collect, files_in, files_of, gathered, kinds
 
-SHARED = os.environ.get("SCENEKIN_SHARED")
-pytestmark = pytest.mark.skipif(SHARED is None, reason="SCENEKIN_SHARED names no shared data")
-ROOT = Path(SHARED or ".")
+pytestmark = with_shared
 
 
 def case(number: str) -> Collection:
-    (folder,) = (ROOT / "cases").glob(f"{number}-*")
-    return collect(files_in(folder / "input"))
+    return collect(files_in(input_of(number)))
 
 
 def test_flickr8k() -> None:
@@ -191,9 +189,8 @@ def test_names_and_captions_of_a_table_are_text() -> None:
 
 
 def test_variants_of_a_picture_are_grouped_and_leaks_are_named() -> None:
-    (folder,) = (ROOT / "cases").glob("F18-*")
     collection = case("F18")
-    groups = json.loads((folder / "groups.json").read_text())
+    groups = json.loads((input_of("F18").parent / "groups.json").read_text())
     split_of = {image.image_id: image.split for image in collection.images}
     assert len(split_of) == 48
     told = {problem.item: problem for problem in collection.problems}
