@@ -4,6 +4,7 @@ import io
 import json
 import os
 import shlex
+import shutil
 import sys
 from collections.abc import Callable
 from functools import wraps
@@ -268,7 +269,7 @@ def demo(workspace: Workspace = None) -> None:
     query = sorted(Path(collection, "test").glob("*.jpg"))[0]
     usual = space.root == Path(".scenekin").absolute()
     command = [
-        "scenekin",
+        "scenekin" if shutil.which("scenekin") else _short(Path(sys.executable).with_name("scenekin")),
         "search",
         _short(query),
         "--name",
