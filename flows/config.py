@@ -11,14 +11,17 @@ from tasks.collection.config import CollectionConfig
 from tasks.features.config import FeaturesConfig
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.surrogate.config import SurrogateConfig
-from tasks.training.config import RidgeConfig, TripletConfig
+from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
 
 BASELINE_POOLINGS = (PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_max"))
-Candidate = Literal["v_v", "regression"]
+Candidate = TripletMethod | Literal["regression"]
 
 
 class Config(BaseModel):
-    """The settings of all flows. `candidates` are trained and compared; `seed` decides every random choice."""
+    """The settings of all flows. `candidates` are trained and compared; `seed` decides every random choice.
+
+    `triplets` are the settings of (V,V), `joint` those of (V+T,V).
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,6 +32,8 @@ class Config(BaseModel):
     backbone: BackboneConfig = BackboneConfig()
     candidates: tuple[Candidate, ...] = Field(default=("v_v", "regression"), min_length=1)
     triplets: TripletConfig = TripletConfig()
+    joint: TripletConfig = TripletConfig()
+    wsabie: TripletConfig = TripletConfig()
     ridge: RidgeConfig = RidgeConfig()
     runtime: Runtime = Runtime()
 
@@ -50,11 +55,16 @@ class Config(BaseModel):
 
     def pooling(self, method: str) -> PoolingConfig:
         """What a candidate pools its descriptors by."""
-        return self.triplets.pooling if method == "v_v" else self.ridge.pooling
+        return self.ridge.pooling if method == "regression" else self.triplet_settings()[method].pooling
+
+    def triplet_settings(self) -> dict[str, TripletConfig]:
+        """The settings of each method that learns from triplets."""
+        return {"v_v": self.triplets, "vt_v": self.joint, "wsabie": self.wsabie}
 
     def finetuned(self) -> frozenset[str]:
         """The candidates whose backbone is trained too, so that features at hand do not serve them."""
-        return frozenset({"v_v"} if self.triplets.backbone == "finetuned" else ())
+        methods = self.triplet_settings().items()
+        return frozenset(method for method, settings in methods if settings.backbone == "finetuned")
 
     def answers(self) -> "Config":
         """The settings that can change an answer: where and how fast is left at its default."""

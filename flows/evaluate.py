@@ -46,6 +46,7 @@ def evaluate_flow(
             queries=evaluation.queries,
             left_out=evaluation.left_out,
             methods={name: summary.model_dump(mode="json") for name, summary in evaluation.methods.items()},
+            words={name: figures.model_dump(mode="json") for name, figures in evaluation.words.items()},
             report=str(keep_report(run.workspace, report, f"evaluate-{split}-{report.key[:8]}")),
             stages=run.reports,
         )

@@ -5,6 +5,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from tasks.caching import StageReport
+from tasks.evaluation.task import Evaluation, Gain
 
 
 class ModelVersion(BaseModel):
@@ -16,10 +17,27 @@ class ModelVersion(BaseModel):
 
 
 class CandidateFigures(BaseModel):
-    """A trained method and its validation figures."""
+    """A trained method and its validation figures; `to_best` is what it adds to the best one: less than 0."""
 
     method: str
+    label: str
     metrics: dict[str, float | None]
+    ndcg_auc: float | None
+    ndcg_auc_interval: tuple[float, float] | None
+    to_best: Gain | None
+
+    @classmethod
+    def of(cls, method: str, evaluation: Evaluation) -> "CandidateFigures":
+        """Those of an evaluation."""
+        summary = evaluation.methods[method]
+        return cls(
+            method=method,
+            label=summary.label,
+            metrics={**evaluation.figures(method)},
+            ndcg_auc=summary.ndcg_auc,
+            ndcg_auc_interval=summary.ndcg_auc_interval,
+            to_best=summary.to_best,
+        )
 
 
 class TrainResult(BaseModel):
@@ -55,5 +73,6 @@ class EvaluateResult(BaseModel):
     queries: int
     left_out: int
     methods: dict[str, Any]
+    words: dict[str, Any]
     report: str
     stages: list[StageReport]

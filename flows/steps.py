@@ -83,7 +83,7 @@ def report_on(
         features=prepared.pooled(split, *BASELINE_POOLINGS),
         captions=narrow(space, prepared.collection, f"captions/{split}.parquet"),
     )
-    evaluation = run(evaluate, data, embeddings, config.backbone, config.seed)
+    evaluation = run(evaluate, data, embeddings, models, config.backbone, config.seed)
     summary = narrow(space, prepared.collection, "summary.json")
     report = run(write_report, evaluation, summary, title, run.source.name, name, notes, config.answers())
     return read_evaluation(space, evaluation), report

@@ -11,10 +11,10 @@ from tasks.caching import Runner
 from tasks.collection.task import problem_counts
 from tasks.evaluation.task import keep_report
 from tasks.model.config import PoolingConfig
-from tasks.registry.task import attach_report, candidate_model, register_model, run_of
+from tasks.registry.task import attach_report, candidate_model, model_card, register_model, run_of
 from tasks.surrogate.task import find_neighbours
 from tasks.training.inputs import TrainingData
-from tasks.training.task import train_ridge_head, train_triplet_head
+from tasks.training.task import sound_candidates, train_ridge_head, train_triplet_head
 
 
 @flow(name="train-flow")
@@ -31,17 +31,20 @@ def train_flow(
     with opened("train-flow", workspace, collection, images, config.runtime, rehash) as run:
         prepared = prepare(run, read(run, format, config), "validation", config)
         trained = train_candidates(run, prepared, config)
-        models = {method: candidate_model(run.workspace, artifact) for method, artifact in trained.items()}
-        evaluation, report = report_on(run, prepared, models, "Candidates on validation", ", ".join(models), (), config)
+        sound, notes = sound_candidates(run.workspace, trained)
+        models = {method: candidate_model(run.workspace, artifact) for method, artifact in sound.items()}
+        title = "Candidates on validation"
+        evaluation, report = report_on(run, prepared, models, title, ", ".join(models), notes, config)
         best = max(models, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
         metrics = evaluation.figures(best)
         run_id = run_of(run.workspace, trained[best])
-        registered = register_model(run.workspace, run_id, best, models, config.model_dump_json(), metrics)
+        card = model_card(run.workspace, best, models, prepared.collection, report, config)
+        registered = register_model(run.workspace, run_id, best, models, config.model_dump_json(), metrics, card)
         attach_report(run.workspace, registered.run_id, report, "validation")
         return TrainResult(
             run_id=registered.run_id,
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
-            candidates=[CandidateFigures(method=method, metrics=evaluation.figures(method)) for method in models],
+            candidates=[CandidateFigures.of(method, evaluation) for method in models],
             metrics={"validation": metrics},
             promoted="champion" in registered.aliases,
             reason=registered.reason,
@@ -54,13 +57,16 @@ def train_flow(
 def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[str, Artifact]:
     """Each configured candidate's training stage, by method."""
     trained: dict[str, Artifact] = {}
-    if "v_v" in config.candidates:
-        data = training_data(run, prepared, config.pooling("v_v"))
+    triplet_settings = config.triplet_settings()
+    if not triplet_settings.keys().isdisjoint(config.candidates):
         neighbours = run(find_neighbours, narrow(run.workspace, prepared.vocabulary, "tfidf.parquet"), config.surrogate)
-        trained["v_v"] = run(train_triplet_head, data, neighbours, config.backbone, config.triplets, config.seed)
-    if "regression" in config.candidates:
-        data = training_data(run, prepared, config.pooling("regression"))
-        trained["regression"] = run(train_ridge_head, data, config.backbone, config.ridge, config.seed)
+    for method in config.candidates:
+        data = training_data(run, prepared, config.pooling(method))
+        if method == "regression":
+            trained[method] = run(train_ridge_head, data, config.backbone, config.ridge, config.seed)
+        else:
+            settings = triplet_settings[method]
+            trained[method] = run(train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed)
     return trained
 
 

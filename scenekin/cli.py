@@ -6,7 +6,7 @@ import os
 import shlex
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Optional, ParamSpec, TypeVar
@@ -19,6 +19,7 @@ from tasks.errors import InputError
 
 if TYPE_CHECKING:
     from flows.results import EvaluateResult, IndexResult, TrainResult
+    from tasks.evaluation.summary import Gain
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -188,6 +189,7 @@ def evaluate(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
+    table: Annotated[bool, typer.Option("--table", help="All methods with intervals, as the paper's Table 2.")] = False,
     rehash: Rehash = False,
     workspace: Workspace = None,
     json: AsJson = False,
@@ -200,7 +202,7 @@ def evaluate(
     from flows.evaluate import evaluate_flow
 
     result = _run(evaluate_flow, collection, split, model, _path(workspace), images, format, runtime, columns, rehash)
-    _say(result.model_dump(mode="json"), json, _evaluate_text(result))
+    _say(result.model_dump(mode="json"), json, _table_text(result) if table else _evaluate_text(result))
 
 
 @app.command()
@@ -347,12 +349,30 @@ def _say(answer: dict[str, Any], as_json: bool, text: str) -> None:
 
 def _train_text(result: "TrainResult") -> str:
     lines = [f"scenekin version {result.model.version} ({', '.join(result.model.aliases)}): {result.reason}"]
-    for candidate in sorted(result.candidates, key=lambda each: -(each.metrics.get("ndcg_auc") or 0)):
-        lines.append(f"  {candidate.method:12} validation NDCG AUC {candidate.metrics.get('ndcg_auc', 0):.1f}")
+    for candidate in sorted(result.candidates, key=lambda each: -(each.ndcg_auc or 0)):
+        figure, interval = _figure(candidate.ndcg_auc), _interval(candidate.ndcg_auc_interval)
+        behind = _behind(candidate.to_best) if candidate.to_best else ""
+        lines.append(f"  {candidate.label:14}  validation NDCG AUC {figure} {interval}{behind}")
     cached = sum(stage.cached for stage in result.stages)
     lines.append(f"  stages: {len(result.stages)}, cached: {cached}")
     lines += _problems_text(result.problem_counts)
     return "\n".join([*lines, f"Report: {_short(Path(result.report))}"])
+
+
+def _figure(value: float | None) -> str:
+    """A figure, a dash where undefined."""
+    return "–" if value is None else f"{value:z.1f}".replace("-", "−")
+
+
+def _interval(interval: Sequence[float] | None) -> str:
+    """In brackets, nothing where undefined."""
+    return "({}–{})".format(*map(_figure, interval)) if interval is not None else ""
+
+
+def _behind(to_best: "Gain") -> str:
+    """How much more the best has."""
+    low, high = to_best.ndcg_auc_interval or (0.0, 0.0)
+    return f", {_figure(-(to_best.ndcg_auc or 0.0))} {_interval((-high, -low))} behind"
 
 
 def _index_text(result: "IndexResult") -> str:
@@ -376,6 +396,25 @@ def _evaluate_text(result: "EvaluateResult") -> str:
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
-        figures = ("–" if summary[name] is None else f"{summary[name]:.1f}" for name in ("ndcg_auc", "pcc_auc"))
+        figures = (_figure(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
         lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *figures))
+    for name, words in result.words.items():
+        without, at_90, at_80 = (f"{100 * words[at]:.0f} %" for at in ("without", "at_90", "at_80"))
+        lines.append(
+            f"  {result.methods[name]['label']}: {without} of the top 10 hold a word; once it is added {at_90}, "
+            f"where 90 % of the similarity is kept, and {at_80} at 80 %"
+        )
+    return "\n".join([*lines, f"Report: {_short(Path(result.report))}"])
+
+
+def _table_text(result: "EvaluateResult") -> str:
+    from tasks.evaluation.methods import in_paper_order
+
+    lines = [f"{'method':32} {'NDCG AUC':21} PCC AUC"]
+    for name in in_paper_order(result.methods):
+        summary = result.methods[name]
+        ndcg, pcc = (
+            f"{_figure(summary[auc]):>5} {_interval(summary[f'{auc}_interval'])}" for auc in ("ndcg_auc", "pcc_auc")
+        )
+        lines.append(f"{summary['label']:32} {ndcg:21} {pcc}".rstrip())
     return "\n".join([*lines, f"Report: {_short(Path(result.report))}"])

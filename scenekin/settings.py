@@ -1,5 +1,6 @@
 """A configuration from a YAML file and `key=value` words, checked in one sentence."""
 
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,14 @@ from pydantic import ValidationError
 from flows.config import Config
 from tasks.errors import InputError
 
+PRESETS = files("flows") / "presets"
+
 
 def read_config(file: Path | None, assignments: list[str]) -> Config:
-    """The defaults, changed by the file, then by assignments such as `triplets.margin=0.1`. Raises InputError."""
+    """The defaults, changed by the file, then by assignments such as `triplets.margin=0.1`. Raises InputError.
+
+    Where there is no such file, a preset of that name is taken.
+    """
     values = _read_yaml(file) if file is not None else {}
     for assignment in assignments:
         _assign(values, assignment)
@@ -21,9 +27,19 @@ def read_config(file: Path | None, assignments: list[str]) -> Config:
         raise InputError(_sentence(error)) from None
 
 
+def preset_names() -> list[str]:
+    """The presets that `--config` takes by name."""
+    return sorted(path.name.removesuffix(".yaml") for path in PRESETS.iterdir() if path.name.endswith(".yaml"))
+
+
 def _read_yaml(file: Path) -> dict[str, Any]:
+    preset = str(file) in preset_names() and not file.exists()
+    source = PRESETS / f"{file}.yaml" if preset else file
     try:
-        values = yaml.safe_load(file.read_text(encoding="utf-8")) or {}
+        values = yaml.safe_load(source.read_text(encoding="utf-8")) or {}
+    except FileNotFoundError:
+        presets = ", ".join(preset_names())
+        raise InputError(f"The config {file} cannot be read: there is no such file, nor preset ({presets}).") from None
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"The config {file} cannot be read: {error}.") from error
     except yaml.YAMLError as error:
@@ -39,9 +55,10 @@ def _assign(values: dict[str, Any], assignment: str) -> None:
         raise InputError(f"--set {assignment} is not of the form key=value.")
     *parents, last = name.split(".")
     for parent in parents:
-        values = values.setdefault(parent, {})
-        if not isinstance(values, dict):
+        below = values.get(parent, {})
+        if not isinstance(below, dict):
             raise InputError(f"--set {assignment}: {parent} is a value, not a group of settings.")
+        values[parent] = values = dict(below)  # a copy: YAML's aliases share one
     try:
         values[last] = yaml.safe_load(text)
     except yaml.YAMLError:

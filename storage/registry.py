@@ -22,6 +22,7 @@ from storage.workspace import Workspace
 
 MODEL = "scenekin"
 DIGEST, CANDIDATES, REASON, CONFIG = "digest", "candidates", "reason", "config"
+CARD = "model_card.md"
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ class Registered:
 
 
 def renew_version(
-    workspace: Workspace, model: ModelRef, *, candidates: Mapping[str, ModelRef], config: str
+    workspace: Workspace, model: ModelRef, *, candidates: Mapping[str, ModelRef], config: str, card: str
 ) -> Registered | None:
     """The version that this model is registered as, brought up to date with what was trained beside it and how."""
     client = tracking_client(workspace)
@@ -60,6 +61,8 @@ def renew_version(
     version = matching[0].version
     for tag, value in _tags(candidates, config).items():
         client.set_model_version_tag(MODEL, version, tag, value)
+    if matching[0].description != card:
+        _describe(client, matching[0], card)
     _give_alias(client, version)
     return _registered(workspace, client, client.get_model_version(MODEL, version))
 
@@ -69,12 +72,19 @@ def _tags(candidates: Mapping[str, ModelRef], config: str) -> dict[str, str]:
     return {CANDIDATES: json.dumps(digests), CONFIG: config}
 
 
+def _describe(client: MlflowClient, version: ModelVersion, card: str) -> None:
+    """The model card with the version's run, and as the version's description."""
+    client.log_text(str(version.run_id), card, CARD)
+    client.update_model_version(MODEL, version.version, description=card)
+
+
 def _give_alias(client: MlflowClient, version: str) -> None:
     """Champion where there is none, else challenger where the version has no alias yet."""
     aliases = {alias: str(held) for alias, held in client.get_registered_model(MODEL).aliases.items()}
     if "champion" not in aliases:
         client.set_registered_model_alias(MODEL, "champion", version)
-        client.set_model_version_tag(MODEL, version, REASON, "the first version")
+        alone = len(client.search_model_versions(f"name = '{MODEL}'")) == 1
+        client.set_model_version_tag(MODEL, version, REASON, "the first version" if alone else "no other was champion")
     elif str(version) not in aliases.values():
         client.set_registered_model_alias(MODEL, "challenger", version)
         client.set_model_version_tag(MODEL, version, REASON, "waits beside the champion")
@@ -87,6 +97,7 @@ def register(
     *,
     candidates: Mapping[str, ModelRef],
     config: str,
+    card: str,
     metrics: Mapping[str, float],
     served: Served,
 ) -> Registered:
@@ -99,6 +110,7 @@ def register(
     logged = _log_model(workspace, run_id, model, metrics, served)
     tags = {DIGEST: model.digest, **_tags(candidates, config)}
     version = client.create_model_version(MODEL, logged.model_uri, run_id, tags=tags, model_id=logged.model_id)
+    _describe(client, version, card)
     _give_alias(client, version.version)
     return _registered(workspace, client, client.get_model_version(MODEL, version.version))
 

@@ -1,35 +1,44 @@
 """All methods on one split: figures, pictures and example queries."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csr_array
 
 from storage.artifacts import Artifact
+from storage.models import ModelRef
 from storage.tables import matrix, read_table
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import vocabulary_from
 from tasks.errors import InputError
 from tasks.evaluation.baselines import GAP, RMAC, baseline_embeddings
-from tasks.evaluation.compare import compare, make_examples, shown_methods
+from tasks.evaluation.compare import compare, shown_methods
+from tasks.evaluation.examples import Gallery, make_examples, make_steered_examples
 from tasks.evaluation.figures import curve_figure, scatter_figure
 from tasks.evaluation.inputs import EvaluationData
+from tasks.evaluation.sheets import Example
+from tasks.evaluation.summary import MethodSummary, best_of
+from tasks.evaluation.words import measure_words
 from tasks.features.descriptors import Descriptors, load_descriptors
 from tasks.images.decode import decode
-from tasks.metrics.truth import make_truth
+from tasks.metrics.steering import moved
+from tasks.metrics.truth import Truth, make_truth
 from tasks.model.backbones import ARCHITECTURES
 from tasks.model.config import BackboneConfig, PoolingConfig
+from tasks.model.text import TextModel, load_text
 
-EXAMPLES = 6
+EXAMPLES, STEERED_EXAMPLES = 6, 3
 
 
 def evaluate(
     run: StageRun,
     data: EvaluationData,
     embeddings: Mapping[str, Artifact],
+    models: Mapping[str, ModelRef],
     backbone: BackboneConfig,
     seed: int,
 ) -> None:
@@ -42,29 +51,29 @@ def evaluate(
     images = read_table(run.open(data.images) / f"captioned/{data.split}.parquet")
     visual = _baselines(run, data, backbone, seed)
     visual |= {method: _embeddings(run, artifact, images) for method, artifact in embeddings.items()}
-    methods = compare(truth, visual, seed=seed)
+    loaded = {method: load_text(run.workspace.root / model.path) for method, model in models.items()}
+    texts = {method: text for method, text in loaded.items() if text is not None}
+    asking = {}
+    if joint := texts.get("vt_v"):
+        visual["vt_vt"] = visual["vt_v"]
+        asking["vt_vt"] = moved(visual["vt_v"], joint.embed_bags(list(captions.values())))
+    methods = compare(truth, visual, asking, seed=seed)
     shown = {methods[name].label: visual[name] for name in shown_methods(methods)}
-    path_of = dict(zip(images["image_id"].to_pylist(), images["path"].to_pylist(), strict=True))
-    read = run.reader(images)
-    examples = make_examples(
-        truth,
-        tfidf_NV,
-        captions,
-        shown,
-        lambda image_id: decode(read(path_of[image_id])),
-        count=EXAMPLES,
-        seed=seed,
-    )
-    scores = {label: truth.scores(embedding_ND) for label, embedding_ND in shown.items()}
+    gallery = _gallery(run, images, captions, tfidf_NV)
+    examples = make_examples(gallery, truth.query_Q, shown, count=EXAMPLES, seed=seed)
+    steered = _steered(gallery, truth, methods, visual, texts, seed)
     _write_pictures(
         run.folder / "figures",
         {
             "ndcg.png": curve_figure(methods, "ndcg"),
             "pcc.png": curve_figure(methods, "pcc"),
-            "scatter.png": scatter_figure(truth.relevance_QM, scores, seed=seed),
+            "scatter.png": scatter_figure(
+                truth.relevance_QM, {label: truth.scores(each_ND) for label, each_ND in shown.items()}, seed=seed
+            ),
         },
     )
-    _write_pictures(run.folder / "sheets", {f"{n}.jpg": example.sheet for n, example in enumerate(examples)})
+    for name, sheets in (("sheets", examples), ("steered", steered)):
+        _write_pictures(run.folder / name, {f"{n}.jpg": example.sheet for n, example in enumerate(sheets)})
     copy_N = table["copy_group"].to_numpy()
     facts = {
         "split": data.split,
@@ -73,9 +82,44 @@ def evaluate(
         "left_out": truth.without_stems + methods["captions"].ndcg_left_out,
         "copies": int((np.bincount(copy_N)[copy_N[truth.query_Q]] > 1).sum()),
         "methods": {name: summary.model_dump(mode="json") for name, summary in methods.items()},
+        "words": _words(gallery, visual, texts, seed),
         "examples": [example.model_dump(mode="json") for example in examples],
+        "steered": [example.model_dump(mode="json") for example in steered],
     }
     (run.folder / "evaluation.json").write_text(json.dumps(facts))
+
+
+def _gallery(run: StageRun, images: pa.Table, captions: Mapping[str, Sequence[str]], tfidf_NV: csr_array) -> Gallery:
+    path_of = dict(zip(images["image_id"].to_pylist(), images["path"].to_pylist(), strict=True))
+    read = run.reader(images)
+    return Gallery(captions, tfidf_NV, lambda image_id: decode(read(path_of[image_id])))
+
+
+def _words(
+    gallery: Gallery, visual: Mapping[str, np.ndarray], texts: Mapping[str, TextModel], seed: int
+) -> dict[str, object]:
+    """How words steer each model that knows any; nothing of a split where that cannot be measured."""
+    held = {method: tfidf(list(gallery.captions.values()), text.vocabulary) for method, text in texts.items()}
+    measured = {
+        method: measure_words(visual[method], text.text_VD, held[method], gallery.tfidf_NV, seed=seed)
+        for method, text in texts.items()
+    }
+    return {method: figures.model_dump(mode="json") for method, figures in measured.items() if figures is not None}
+
+
+def _steered(
+    gallery: Gallery,
+    truth: Truth,
+    methods: Mapping[str, MethodSummary],
+    visual: Mapping[str, np.ndarray],
+    texts: Mapping[str, TextModel],
+    seed: int,
+) -> list[Example]:
+    """Example queries of the best model that knows words."""
+    best = best_of({method: methods[method] for method in texts}, "trained")
+    if best is None:
+        return []
+    return make_steered_examples(gallery, truth.query_Q, visual[best], texts[best], count=STEERED_EXAMPLES, seed=seed)
 
 
 def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, seed: int) -> dict[str, np.ndarray]:

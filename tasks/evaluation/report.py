@@ -10,6 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from tasks.evaluation.methods import Kind, method_kind
 from tasks.evaluation.sheets import Example
 from tasks.evaluation.summary import MethodSummary, best_of
+from tasks.evaluation.words import WordFigures
+from tasks.metrics.steering import HELD_BY, TOP
 
 
 class Report(BaseModel):
@@ -31,7 +33,9 @@ class Report(BaseModel):
     problem_counts: dict[str, int] = {}
     versions: dict[str, str] = {}
     config: dict[str, Any] = {}
+    words: dict[str, WordFigures] = {}  # of the methods that words steer
     examples: tuple[Example, ...] = ()
+    steered: tuple[Example, ...] = ()  # of the best method that words steer
     figures: dict[Literal["ndcg", "pcc", "scatter"], bytes] = Field(default={}, exclude=True, repr=False)
 
 
@@ -51,19 +55,25 @@ def render_report(report: Report) -> str:
         groups=_groups(report),
         winner=best_of(report.methods, "trained"),
         best={auc: best_of(report.methods, "untrained", "trained", auc=auc) for auc in ("ndcg_auc", "pcc_auc")},
+        held_by="{:.0f} to {:.0f} %".format(*(100 * bound for bound in HELD_BY)),
+        top=TOP,
         config=json.dumps(report.model_dump(mode="json")["config"], indent=2, ensure_ascii=False),
     )
 
 
-def _groups(report: Report) -> list[tuple[str, list[str]]]:
-    """Methods by kind, trained first, in the table's order."""
-    titles: dict[Kind, str] = {
-        "trained": "trained",
-        "untrained": "untrained baselines",
-        "reference": "ends of the scale",
+def _groups(report: Report) -> list[tuple[str, str, list[str]]]:
+    """Methods by kind under a title with a note, trained first, in the table's order."""
+    titles: dict[Kind, tuple[str, str]] = {
+        "trained": ("trained", ""),
+        "captioned": (
+            "trained, asked by image and captions",
+            "The query holds the text that truth is made of: an end of the scale, not a rival of the others.",
+        ),
+        "untrained": ("untrained baselines", ""),
+        "reference": ("ends of the scale", ""),
     }
-    groups = [(title, [name for name in report.methods if method_kind(name) == kind]) for kind, title in titles.items()]
-    return [(title, names) for title, names in groups if names]
+    groups = [(*told, [name for name in report.methods if method_kind(name) == kind]) for kind, told in titles.items()]
+    return [group for group in groups if group[-1]]
 
 
 def _data_uri(picture: bytes) -> str:

@@ -28,7 +28,7 @@ Interval = Annotated[tuple[float, float] | None, BeforeValidator(_none_if_undefi
 
 
 class Gain(BaseModel):
-    """What a trained method adds to the best untrained baseline `over`: paired differences of AUCs."""
+    """What a method adds to another, `over`, or lacks, below 0: paired differences of AUCs."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -40,7 +40,10 @@ class Gain(BaseModel):
 
 
 class MethodSummary(BaseModel):
-    """One method's figures: NDCG and PCC at each rank 0–1, AUCs 0–100, None where undefined."""
+    """One method's figures: NDCG and PCC at each rank 0–1, AUCs 0–100, None where undefined.
+
+    `gain` is over the best untrained baseline, `to_best` over the best trained method, for the others trained.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -56,6 +59,7 @@ class MethodSummary(BaseModel):
     pcc_auc_linear: Figure
     pcc_left_out: int
     gain: Gain | None = None
+    to_best: Gain | None = None
 
 
 @dataclass(frozen=True)
@@ -78,8 +82,8 @@ def summarise(
     """Summarise each method's score_QN, or several runs of one, against the true similarity, METHOD.md 6.
 
     Columns are the ranked images in id order, the query's own already removed. The bootstrap draws the same
-    queries for all methods; trained ones are compared with the best untrained baseline. Raises InputError
-    where no query has a relevant image, ValueError for unlike shapes and values that are not finite.
+    queries for all methods; trained ones are compared with the best untrained baseline and with the best of them.
+    Raises InputError where no query has a relevant image, ValueError for unlike shapes and values that are not finite.
     """
     if not (relevance_QN > 0).any():
         raise InputError(
@@ -89,13 +93,19 @@ def summarise(
     values = {name: _measure(relevance_QN, score) for name, score in scores.items()}
     weight_BQ = resample_queries(len(relevance_QN), seed)
     summaries = {name: _summary(labels.get(name, name), each, weight_BQ) for name, each in values.items()}
-    baseline = best_of(summaries, "untrained")
-    gains = {
-        name: _gain(baseline, each, values[baseline], weight_BQ)
-        for name, each in values.items()
-        if baseline and method_kind(name) == "trained"
+    baseline, best = best_of(summaries, "untrained"), best_of(summaries, "trained")
+
+    def gain(name: str, over: str | None, *kinds: Kind) -> Gain | None:
+        if over is None or name == over or method_kind(name) not in kinds:
+            return None
+        return _gain(over, values[name], values[over], weight_BQ)
+
+    return {
+        name: each.model_copy(
+            update={"gain": gain(name, baseline, "trained", "captioned"), "to_best": gain(name, best, "trained")}
+        )
+        for name, each in summaries.items()
     }
-    return {name: each.model_copy(update={"gain": gains.get(name)}) for name, each in summaries.items()}
 
 
 def best_of(
@@ -145,9 +155,9 @@ def _summary(label: str, values: _Values, weight_BQ: Floats) -> MethodSummary:
     )
 
 
-def _gain(over: str, values: _Values, baseline: _Values, weight_BQ: Floats) -> Gain:
-    ndcg_auc, ndcg_interval = paired_difference(values.ndcg, baseline.ndcg, values.ndcg_at, weight_BQ)
-    pcc_auc, pcc_interval = paired_difference(values.pcc, baseline.pcc, values.pcc_at, weight_BQ)
+def _gain(over: str, values: _Values, other: _Values, weight_BQ: Floats) -> Gain:
+    ndcg_auc, ndcg_interval = paired_difference(values.ndcg, other.ndcg, values.ndcg_at, weight_BQ)
+    pcc_auc, pcc_interval = paired_difference(values.pcc, other.pcc, values.pcc_at, weight_BQ)
     return Gain(
         over=over,
         ndcg_auc=ndcg_auc,

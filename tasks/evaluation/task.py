@@ -10,11 +10,15 @@ from typing import Any
 from pydantic import BaseModel
 
 from storage.artifacts import Artifact, folder_of, fresh_folder
+from storage.models import ModelRef
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.evaluation.inputs import EvaluationData
-from tasks.evaluation.summary import MethodSummary
+from tasks.evaluation.summary import Gain, MethodSummary
+from tasks.evaluation.words import WordFigures
 from tasks.model.config import BackboneConfig
+
+__all__ = ["Evaluation", "Gain", "evaluate", "keep_report", "read_evaluation", "write_report"]
 
 VERSIONS = ("scenekin", "torch", "timm", "numpy", "scipy", "nltk", "pillow")
 
@@ -24,13 +28,14 @@ def evaluate(
     run: StageRun,
     data: EvaluationData,
     embeddings: Mapping[str, Artifact],
+    models: Mapping[str, ModelRef],
     backbone: BackboneConfig,
     seed: int,
 ) -> None:
     """All methods on one split (METHOD.md 6) → evaluation.json, figures/, and sheets/ of example queries."""
     from tasks.evaluation.evaluate_stage import evaluate as run_evaluation
 
-    run_evaluation(run, data, embeddings, backbone, seed)
+    run_evaluation(run, data, embeddings, models, backbone, seed)
 
 
 @stage("report", libraries=("jinja2", *VERSIONS), resources=(("tasks.evaluation", "report.html.j2"),))
@@ -50,10 +55,13 @@ def write_report(
 
     folder = run.open(evaluation)
     facts: dict[str, Any] = json.loads((folder / "evaluation.json").read_text())
-    examples = [
-        Example(**example, sheet=(folder / f"sheets/{n}.jpg").read_bytes())
-        for n, example in enumerate(facts.pop("examples"))
-    ]
+    examples, steered = (
+        tuple(
+            Example(**example, sheet=(folder / sheets / f"{n}.jpg").read_bytes())
+            for n, example in enumerate(facts.pop(name))
+        )
+        for name, sheets in (("examples", "sheets"), ("steered", "steered"))
+    )
     report = Report(
         **facts,
         title=title,
@@ -64,7 +72,8 @@ def write_report(
         problem_counts=json.loads((run.open(summary) / "summary.json").read_text())["problem_counts"],
         versions={library: version(library) for library in VERSIONS},
         config=config.model_dump(mode="json"),
-        examples=tuple(examples),
+        examples=examples,
+        steered=steered,
         figures={name: (folder / f"figures/{name}.png").read_bytes() for name in ("ndcg", "pcc", "scatter")},
     )
     (run.folder / "report.html").write_text(render_report(report))
@@ -77,6 +86,7 @@ class Evaluation(BaseModel):
     queries: int
     left_out: int
     methods: dict[str, MethodSummary]
+    words: dict[str, WordFigures]
 
     def figures(self, method: str) -> dict[str, float]:
         """A method's figures under names that MLflow takes; undefined ones are left out."""

@@ -21,9 +21,13 @@ class Truth:
     relevance_QM: np.ndarray
     without_stems: int  # images of the split that are no query because no stem of theirs has a weight
 
-    def scores(self, embedding_ND: np.ndarray) -> np.ndarray:
-        """score_QM: dot products of the queries' embeddings with the other images'."""
-        return drop_self(embedding_ND[self.query_Q] @ embedding_ND.T, self.query_Q)
+    def scores(self, embedding_ND: np.ndarray, asking_ND: np.ndarray | None = None) -> np.ndarray:
+        """score_QM: dot products of the queries' embeddings with the other images'.
+
+        `asking_ND` are the images as queries, where these are not embedded as the images searched are.
+        """
+        asking_ND = embedding_ND if asking_ND is None else asking_ND
+        return drop_self(asking_ND[self.query_Q] @ embedding_ND.T, self.query_Q)
 
     def ndcg_auc(self, embedding_ND: np.ndarray) -> float:
         """NDCG AUC, 0–100, of embeddings of the split's images in id order (METHOD.md 6)."""

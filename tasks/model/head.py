@@ -20,9 +20,10 @@ class Projection(nn.Module):
 
     def forward(self, descriptor_SC: Tensor, owner_S: Tensor, images: int) -> Tensor:
         """embedding_BD, unit length, of B = `images` images; the region in row s belongs to image owner_S[s]."""
-        projected_SD = F.normalize((descriptor_SC.to(self.shift_C.dtype) - self.shift_C) @ self.linear_CD, dim=-1)
-        summed_BD = projected_SD.new_zeros(images, projected_SD.shape[1]).index_add(0, owner_S, projected_SD)
-        return F.normalize(summed_BD, dim=-1)
+        with torch.autocast(owner_S.device.type, enabled=False):  # half precision cannot divide by a length near 0
+            projected_SD = F.normalize((descriptor_SC.to(self.shift_C.dtype) - self.shift_C) @ self.linear_CD, dim=-1)
+            summed_BD = projected_SD.new_zeros(images, projected_SD.shape[1]).index_add(0, owner_S, projected_SD)
+            return F.normalize(summed_BD, dim=-1)
 
 
 class Kernel(nn.Module):

@@ -1,5 +1,6 @@
 """Words in the space of the images: the text embedding of a joint model (METHOD.md 4, 8)."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -28,9 +29,15 @@ class TextModel:
 
     def embed(self, phrase: str) -> np.ndarray | None:
         """embedding_D, unit length: θ = normalise(tf-idf · text_VD); None where no word of the phrase has a weight."""
-        embedding_D: np.ndarray = (tfidf([[phrase]], self.vocabulary) @ self.text_VD)[0].astype(np.float32)
-        length = float(np.linalg.norm(embedding_D))
-        return embedding_D / length if length > 0 else None
+        embedding_D: np.ndarray = self.embed_bags([[phrase]])[0]
+        return embedding_D if embedding_D.any() else None
+
+    def embed_bags(self, captions_N: Sequence[Sequence[str]]) -> np.ndarray:
+        """embedding_ND: θ of each image's captions as one bag, unit length, 0 where no word of them has a weight."""
+        summed_ND: np.ndarray = (tfidf(captions_N, self.vocabulary) @ self.text_VD).astype(np.float32)
+        length_N1 = np.linalg.norm(summed_ND, axis=1, keepdims=True)
+        embedding_ND: np.ndarray = np.divide(summed_ND, length_N1, out=np.zeros_like(summed_ND), where=length_N1 > 0)
+        return embedding_ND
 
     def stems(self, phrase: str) -> dict[str, int]:
         """The phrase as captions are read: stems with their counts."""

@@ -9,15 +9,21 @@ from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
 
+import pyarrow.compute as pc
 from PIL import Image
 from prefect import task
+from pydantic import BaseModel
 
 from storage.artifacts import Artifact, folder_of
-from storage.models import ModelRef, keep_model, refer_to_model
+from storage.models import TEXT_FILE, ModelRef, keep_model, refer_to_model
 from storage.registry import Registered, Served, find_model, register, renew_version
+from storage.tables import read_table
 from storage.tracking import known_run, log_files
 from storage.workspace import Workspace
+from tasks.captions.vocabulary import vocabulary_from
+from tasks.collection.records import SPLITS
 from tasks.model.config import load_config
+from tasks.registry.card import CardFacts, Counts, Validated, changed_settings, write_card
 from tasks.source import closure
 
 SERVED_BY = "tasks.registry.pyfunc"
@@ -48,6 +54,36 @@ def run_of(workspace: Workspace, training: Artifact) -> str:
     return run_id
 
 
+def model_card(
+    workspace: Workspace,
+    best: str,
+    candidates: Mapping[str, ModelRef],
+    collection: Artifact,
+    report: Artifact,
+    config: BaseModel,
+) -> str:
+    """The best candidate's card, from what it learned from, the report on validation and the settings of its flow."""
+    folder = workspace.root / candidates[best].path
+    vocabulary = vocabulary_from(read_table(folder / "vocabulary.parquet"))
+    settings, defaults = (each.model_dump(mode="json", exclude={"runtime"}) for each in (config, type(config)()))
+    facts = CardFacts(
+        model=load_config(folder),
+        takes_words=(folder / TEXT_FILE).exists(),
+        language=vocabulary.language,
+        stems=len(vocabulary.stems),
+        splits={split: _counts(folder_of(workspace, collection) / f"captions/{split}.parquet") for split in SPLITS},
+        settings=changed_settings(settings, defaults),
+        candidates=tuple(candidates),
+        validated=Validated.model_validate_json((folder_of(workspace, report) / "report.json").read_text()),
+    )
+    return write_card(facts)
+
+
+def _counts(captions: Path) -> Counts:
+    captions_N = read_table(captions, ["captions"])["captions"]
+    return Counts(images=len(captions_N), captions=pc.sum(pc.list_value_length(captions_N)).as_py() or 0)
+
+
 @task
 def find_registered(workspace: Workspace, name: str) -> Registered:
     """The registered version of an alias or number. Raises StorageError."""
@@ -62,10 +98,11 @@ def register_model(
     candidates: Mapping[str, ModelRef],
     config: str,
     metrics: Mapping[str, float],
+    card: str,
 ) -> Registered:
     """Register the best candidate, or find the version that it is already; all candidates stay in the workspace."""
     kept = {method: keep_model(workspace, model) for method, model in candidates.items()}
-    known = renew_version(workspace, kept[best], candidates=kept, config=config)
+    known = renew_version(workspace, kept[best], candidates=kept, config=config, card=card)
     if known is not None:
         return known
     import pandas as pd
@@ -80,7 +117,9 @@ def register_model(
             requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS),
             dimension=load_config(workspace.root / kept[best].path).dimension,
         )
-        return register(workspace, run_id, kept[best], candidates=kept, config=config, metrics=metrics, served=served)
+        return register(
+            workspace, run_id, kept[best], candidates=kept, config=config, card=card, metrics=metrics, served=served
+        )
 
 
 @task

@@ -6,11 +6,16 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tasks.model.config import PoolingConfig
 
+TripletMethod = Literal["v_v", "vt_v", "wsabie"]
 Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class TripletConfig(BaseModel):
-    """(V,V): triplets mined by caption similarity, loss (1) (METHOD.md 4, 5); defaults chosen on Flickr8k."""
+    """Training by triplets of caption similarity (METHOD.md 4, 5); defaults chosen on Flickr8k's validation split.
+
+    `sampler: any_pair` takes any image in the place of a relevant one: it is known not to help. `per_query` triplets of
+    one query follow one another, so that a batch holds fewer images.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -18,16 +23,19 @@ class TripletConfig(BaseModel):
     dimension: int = Field(default=512, ge=1)
     whitening_power: float = Field(default=0.3, ge=0, le=1)
     backbone: Literal["frozen", "finetuned"] = "frozen"
+    sampler: Literal["relevant", "any_pair"] = "relevant"
     margin: float = Field(default=0.2, gt=0)
     queries: int = Field(default=500, ge=1)
     relevant: int = Field(default=9, ge=1)
     pool: int = Field(default=5000, ge=3)
     hardest: int = Field(default=3000, ge=1)
     batch: int = Field(default=64, ge=1)
+    per_query: int | None = Field(default=None, ge=1)
     updates: int = Field(default=64, ge=1)
     refreshes: int = Field(default=40, ge=1)
     patience: int = Field(default=8, ge=1)
     learning_rate: float | None = Field(default=None, gt=0)
+    text_learning_rate: float | None = Field(default=None, gt=0)
     lower_after: int = Field(default=8000, ge=1)
     lower_by: float = Field(default=0.1, gt=0, le=1)
 
@@ -36,12 +44,23 @@ class TripletConfig(BaseModel):
         """The learning rate: where none is set, 5e-4 for a head on frozen features, the paper's 1e-5 for all of it."""
         return self.learning_rate or (5e-4 if self.backbone == "frozen" else 1e-5)
 
+    @property
+    def text_rate(self) -> float:
+        """The text embedding's learning rate: where none is set, 10 times the other."""
+        return self.text_learning_rate or 10 * self.rate
+
+    @property
+    def shared(self) -> int:
+        """Triplets drawn of a query at a time: where none is set, 1 on features at hand, 8 where images are costly."""
+        return self.per_query or (1 if self.backbone == "frozen" else 8)
+
 
 class RidgeConfig(BaseModel):
     """Ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9); the penalty is chosen on validation.
 
-    `bandwidth` of the Gaussian kernel is in units of the features' spread. Past `landmarks` train images the kernel is
-    approximated by that many of them (Nyström). Defaults chosen on Flickr8k.
+    `bandwidth` of the Gaussian kernel is in units of the features' spread. Up to `exact` train images the kernel is
+    solved whole, in 24 bytes an entry of N × N; past that it is approximated by `landmarks` of them (Nyström).
+    `dimension` may be cut: the first coordinates explain most. Defaults chosen on Flickr8k's validation split.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -50,8 +69,13 @@ class RidgeConfig(BaseModel):
     kernel: Literal["gaussian", "linear"] = "gaussian"
     dimension: int = Field(default=512, ge=1)
     bandwidth: float = Field(default=0.7, gt=0, allow_inf_nan=False)
+    exact: int = Field(default=20_000, ge=1)
     landmarks: int = Field(default=8192, ge=1)
     penalties: tuple[Penalty, ...] = Field(default=(0.03, 0.1, 0.3, 1.0, 3.0, 10.0), min_length=1)
+
+    def landmarks_of(self, images: int) -> int | None:
+        """How many landmarks the kernel of that many train images takes, None where it is solved whole."""
+        return None if images <= max(self.exact, self.landmarks) else self.landmarks
 
     @model_validator(mode="after")
     def _one_descriptor_an_image(self) -> Self:

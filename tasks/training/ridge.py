@@ -64,33 +64,36 @@ def kernel_heads(
     *,
     blocks: Sequence[int],
     bandwidth: float,
-    landmarks: int,
+    landmarks: int | None,
     seed: int,
 ) -> Iterator[tuple[float, Kernel]]:
     """For each penalty, ridge of targets with a Gaussian kernel: (K + λ) W = Y.
 
-    Past `landmarks` rows, Nyström on a seeded choice of that many: (K_MN K_NM + λ K_MM) W = K_MN Y.
+    With `landmarks`, Nyström on a seeded choice of that many: (K_MN K_NM + λ K_MM) W = K_MN Y. Memory holds three
+    float64 matrices of N × N without landmarks, of M × M with them.
     """
     scale_C = spread_scale(descriptor_NC, blocks) * math.sqrt(bandwidth)
     scaled_NC = descriptor_NC * scale_C
     value_ND = torch.from_numpy(target_ND).double()
     rows = len(descriptor_NC)
-    exact = rows <= landmarks
-    chosen_M = torch.arange(rows) if exact else _choice(rows, landmarks, seed)
+    chosen_M = torch.arange(rows) if landmarks is None else _choice(rows, landmarks, seed)
     landmark_MC = scaled_NC[chosen_M]
     kernel_MM = gaussian(landmark_MC, landmark_MC).double()
-    if exact:
-        left_MM, ridge_MM, right_MD = kernel_MM, torch.eye(rows, dtype=torch.float64), value_ND
+    if landmarks is None:
+        left_MM, right_MD = kernel_MM, value_ND
     else:
         kernel_MM.diagonal().add_(JITTER)
-        left_MM, ridge_MM = torch.zeros_like(kernel_MM), kernel_MM
+        left_MM = torch.zeros_like(kernel_MM)
         right_MD = torch.zeros(landmarks, value_ND.shape[1], dtype=torch.float64)
         for start in range(0, rows, BLOCK):
             kernel_BM = gaussian(scaled_NC[start : start + BLOCK], landmark_MC)
             left_MM += (kernel_BM.T @ kernel_BM).double()
             right_MD += kernel_BM.T.double() @ value_ND[start : start + BLOCK]
     for penalty in penalties:
-        factor_MM = torch.linalg.cholesky(left_MM + penalty * ridge_MM)
+        system_MM = left_MM.clone() if landmarks is None else left_MM + penalty * kernel_MM
+        if landmarks is None:
+            system_MM.diagonal().add_(penalty)
+        factor_MM = torch.linalg.cholesky(system_MM)
         weight_MD = torch.cholesky_solve(right_MD, factor_MM)
         yield penalty, Kernel(scale_C, descriptor_NC[chosen_M], weight_MD)
 

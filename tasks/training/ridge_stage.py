@@ -18,12 +18,19 @@ from tasks.training.ridge import best_of, caption_space, kernel_heads, linear_he
 def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int) -> None:
     """Ridge from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
     opened = Opened(run, data, backbone)
-    train, validation = opened.train_descriptors(config.pooling), opened.validation_descriptors(config.pooling)
+    train_NC, validation = (
+        opened.train_descriptors(config.pooling).single(),
+        opened.validation_descriptors(config.pooling),
+    )
+    landmarks = config.landmarks_of(len(train_NC))
+    solver = (
+        "linear" if config.kernel == "linear" else "exact kernel" if landmarks is None else f"{landmarks:,} landmarks"
+    )
     with (
         training_run(run.workspace, "regression", run.work / "run_id") as log,
-        progress("regression", len(config.penalties)) as on_step,
+        progress(f"regression of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
     ):
-        log.params(settings(backbone, config, seed))
+        log.params({**settings(backbone, config, seed), "solver": solver})
 
         def score(head: Head) -> float:
             on_step(1)
@@ -31,15 +38,15 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
 
         space = caption_space(tfidf_from(opened.tfidf_table), config.dimension, seed)
         heads: Iterator[tuple[float, Head]] = (
-            linear_heads(train.single(), space.target_ND, config.penalties)
+            linear_heads(train_NC, space.target_ND, config.penalties)
             if config.kernel == "linear"
             else kernel_heads(
-                train.single(),
+                train_NC,
                 space.target_ND,
                 config.penalties,
                 blocks=opened.blocks(config.pooling),
                 bandwidth=config.bandwidth,
-                landmarks=config.landmarks,
+                landmarks=landmarks,
                 seed=seed,
             )
         )

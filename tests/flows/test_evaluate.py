@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.trained import Trained, change_caption, mlflow_client
+from tests.trained import QUICK, Trained, change_caption, mlflow_client
 
 METHODS = {
     "random",
@@ -26,7 +26,7 @@ def answer(trained: Trained) -> dict[str, Any]:
 
 
 def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
-    assert answer.keys() == {"model", "split", "queries", "left_out", "methods", "report", "stages"}
+    assert answer.keys() == {"model", "split", "queries", "left_out", "methods", "words", "report", "stages"}
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
     assert (answer["split"], answer["queries"], answer["left_out"]) == ("test", 21, 0)
 
@@ -49,6 +49,39 @@ def test_every_method_has_its_figures(answer: dict[str, Any]) -> None:
         low, high = figures["ndcg_auc_interval"]
         assert 0 <= low <= figures["ndcg_auc"] <= high <= 100
     assert answer["methods"]["v_v"]["label"] == "(V,V)"
+
+
+def test_the_trained_are_set_against_the_best_of_them(answer: dict[str, Any]) -> None:
+    trained = {name: answer["methods"][name] for name in ("v_v", "regression")}
+    best = max(trained, key=lambda name: trained[name]["ndcg_auc"])
+    assert trained.pop(best)["to_best"] is None
+    ((_, other),) = trained.items()
+    assert other["to_best"]["over"] == best
+    assert other["to_best"]["ndcg_auc"] == pytest.approx(other["ndcg_auc"] - answer["methods"][best]["ndcg_auc"])
+
+
+def test_words_are_measured_where_the_model_knows_any(answer: dict[str, Any]) -> None:
+    assert answer["words"].keys() == {"regression"}
+    words = answer["words"]["regression"]
+    assert words.keys() >= {"pairs", "without", "at_90", "at_80", "curve"}
+    assert 0 < words["pairs"] <= 1000
+    assert 0 <= words["without"] < words["at_80"] <= 1
+
+
+def test_a_joint_model_is_also_asked_by_image_and_captions(trained_copy: Trained) -> None:
+    quick = [f"joint.{name}={value}" for name, value in QUICK["triplets"].items()]
+    version = trained_copy.train("candidates=[vt_v,regression]", *quick).answer["model"]["version"]
+    answer = trained_copy.run("evaluate", "--model", version).answer
+    assert answer["methods"].keys() == METHODS - {"v_v"} | {"vt_v", "vt_vt"}
+    assert answer["words"].keys() == {"vt_v", "regression"}
+    vt_v, vt_vt = answer["methods"]["vt_v"], answer["methods"]["vt_vt"]
+    assert vt_vt["label"] == "(V+T,V+T)"
+    assert vt_vt["ndcg_auc"] > vt_v["ndcg_auc"]
+    assert vt_vt["to_best"] is None
+    report = json.loads(Path(answer["report"]).with_name("report.json").read_text())
+    assert {label for example in report["examples"] for label in example["hits"]} & {"(V+T,V+T)"} == set()
+    assert len(report["steered"]) == 3
+    assert all(len(hits) == 5 for example in report["steered"] for hits in example["hits"].values())
 
 
 def test_the_ends_of_the_scale_are_where_they_should_be(answer: dict[str, Any]) -> None:

@@ -1,5 +1,6 @@
 import json
 import os
+import re
 import shlex
 import shutil
 import subprocess
@@ -118,9 +119,30 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
     trained_again = scenekin("train", trained.collection, "--config", trained.config, "--workspace", trained.workspace)
     assert "scenekin version 1 (champion): the first version" in trained_again.out
     assert "stages: 11, cached: 11" in trained_again.out
+    figure = r"[\d.]+ \([−\d.]+–[−\d.]+\)"
+    best, other = trained_again.out.splitlines()[1:3]
+    assert re.fullmatch(rf"  \S+ +validation NDCG AUC {figure}", best)
+    assert re.fullmatch(rf"  \S+ +validation NDCG AUC {figure}, {figure} behind", other)
     evaluated = scenekin("evaluate", trained.collection, "--workspace", trained.workspace)
     assert "test: 21 queries, 0 left out" in evaluated.out
+    assert re.search(r"regression: \d+ % of the top 10 hold a word; once it is added \d+ %, where 90 %", evaluated.out)
     assert Path(evaluated.out.splitlines()[-1].removeprefix("Report: ")).is_file()
+
+
+def test_the_papers_table_has_a_row_for_each_method(trained: Trained) -> None:
+    command = "evaluate", trained.collection, "--workspace", trained.workspace
+    head, *rows, report = scenekin(*command, "--table").out.splitlines()
+    answer = scenekin(*command, "--table", "--json").answer
+    assert head.split() == ["method", "NDCG", "AUC", "PCC", "AUC"]
+    listed = ["captions", "random", *(name for name in answer["methods"] if "baseline" in name), "v_v", "regression"]
+    assert [row[:32].rstrip() for row in rows] == [answer["methods"][name]["label"] for name in listed]
+    for name, row in zip(listed, rows, strict=True):
+        told = [float(figure.replace("−", "-")) for figure in re.findall(r"−?[\d.]+", row[32:])]
+        figures = answer["methods"][name]
+        expected = [figure for auc in ("ndcg_auc", "pcc_auc") for figure in (figures[auc], *figures[f"{auc}_interval"])]
+        assert told == pytest.approx(expected, abs=0.051)
+    assert len({row.index("(", 32) for row in rows}) == 1
+    assert Path(report.removeprefix("Report: ")).is_file()
 
 
 def test_the_workspace_is_taken_before_and_after_the_command(

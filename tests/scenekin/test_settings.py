@@ -4,7 +4,7 @@ import pytest
 import yaml
 
 from flows.config import Config
-from scenekin.settings import read_config
+from scenekin.settings import preset_names, read_config
 from tasks.errors import InputError
 
 
@@ -36,6 +36,23 @@ def test_an_assignment_comes_after_the_file(file: Path) -> None:
 def test_an_empty_file_changes_nothing(file: Path) -> None:
     file.write_text("# nothing yet\n")
     assert read_config(file, []) == Config()
+
+
+def test_a_preset_is_taken_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = read_config(Path("paper"), ["triplets.margin=0.3"])
+    assert (config.backbone.name, config.backbone.size) == ("resnet101", 576)
+    assert config.candidates == ("wsabie", "v_v", "vt_v")
+    assert (config.triplets.margin, config.joint.margin, config.wsabie.margin) == (0.3, 0.1, 0.1)
+    assert {settings.backbone for settings in config.triplet_settings().values()} == {"finetuned"}
+    assert (config.joint.hardest, config.joint.pooling.kind, config.joint.rate) == (100, "rmac_max", 1e-5)
+    monkeypatch.chdir(tmp_path)
+    Path("paper").write_text("seed: 4")
+    assert read_config(Path("paper"), []).seed == 4
+
+
+@pytest.mark.parametrize("preset", preset_names())
+def test_every_preset_is_a_config(preset: str) -> None:
+    assert set(read_config(Path(preset), []).candidates) >= {"wsabie", "v_v", "vt_v"}
 
 
 def test_the_printed_defaults_are_a_config(file: Path) -> None:

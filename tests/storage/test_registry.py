@@ -80,6 +80,7 @@ def workspace(empty: Workspace, served: Served, tmp_path_factory: pytest.TempPat
             best,
             candidates={"v_v": best, "regression": other},
             config=f"config of {digest}",
+            card=f"# card of {digest}",
             metrics={"ndcg_auc": 40.0 + number, "ndcg_at_10": 0.5},
             served=served,
         )
@@ -119,29 +120,64 @@ def test_a_version_says_all_that_evaluating_it_takes(workspace: Workspace) -> No
     assert find_model(workspace, "3").reason == "waits beside the champion"
 
 
+def renew(workspace: Workspace, version: Registered) -> Registered:
+    """Train again what gives this version."""
+    card = f"# card of {version.model.digest}"
+    same = renew_version(workspace, version.model, candidates=version.candidates, config=version.config, card=card)
+    assert same is not None
+    return same
+
+
+def described(workspace: Workspace, version: Registered) -> tuple[str | None, str]:
+    """The card of a version: its description, and what lies with its run."""
+    client = tracking_client(workspace)
+    logged = Path(client.download_artifacts(version.run_id, "model_card.md"))
+    return client.get_model_version("scenekin", str(version.version)).description, logged.read_text()
+
+
+@pytest.mark.parametrize(("version", "digest"), [("1", "one"), ("3", "three")])
+def test_a_version_is_described_by_its_card_that_lies_with_its_run(
+    workspace: Workspace, version: str, digest: str
+) -> None:
+    card = f"# card of {digest}"
+    assert described(workspace, find_model(workspace, version)) == (card, card)
+
+
 def test_a_known_model_is_found_by_its_digest_and_brought_up_to_date(workspace: Workspace) -> None:
     before, last = find_model(workspace, "2"), find_model(workspace, "3")
     beside = {"v_v": ModelRef(path="models/new", digest="new")}
-    renewed = renew_version(workspace, ModelRef(path="", digest="two"), candidates=beside, config="new")
+    renewed = renew_version(workspace, ModelRef(path="", digest="two"), candidates=beside, config="new", card="# new")
     assert renewed == find_model(workspace, "2")
     assert (renewed.config, renewed.candidates) == ("new", beside)
     assert (renewed.version, renewed.aliases) == (2, ("challenger",))  # what was trained last challenges
+    assert described(workspace, renewed) == ("# new", "# new")
     for version in (before, last):
-        renew_version(workspace, version.model, candidates=version.candidates, config=version.config)
+        renew(workspace, version)
     assert (find_model(workspace, "2"), find_model(workspace, "challenger")) == (before, last)
 
 
 def test_an_unknown_model_is_not_renewed(workspace: Workspace) -> None:
     unknown = ModelRef(path="models/one", digest="beside one")
-    assert renew_version(workspace, unknown, candidates={}, config="") is None
+    assert renew_version(workspace, unknown, candidates={}, config="", card="") is None
 
 
-def test_a_lost_champion_is_named_again(workspace: Workspace) -> None:
+def test_a_version_is_written_to_only_where_its_card_changed(workspace: Workspace) -> None:
+    def written() -> object:
+        return tracking_client(workspace).get_model_version("scenekin", "3").last_updated_timestamp
+
+    last, before = find_model(workspace, "3"), written()
+    renew(workspace, last)
+    assert written() == before
+    assert described(workspace, last)[0] == "# card of three"
+
+
+def test_a_lost_champion_is_named_again_and_the_reason_is_true(workspace: Workspace) -> None:
     champion = find_model(workspace, "champion")
     tracking_client(workspace).delete_registered_model_alias("scenekin", "champion")
-    renewed = renew_version(workspace, champion.model, candidates=champion.candidates, config=champion.config)
-    assert renewed is not None
+    renewed = renew(workspace, champion)
     assert renewed.aliases == champion.aliases
+    assert renewed.reason == "no other was champion"
+    assert find_model(workspace, "3").aliases == ("challenger",)
 
 
 @pytest.mark.parametrize("name", ["winner", "4", "0", "", "champion champion"])
@@ -151,7 +187,7 @@ def test_a_model_that_is_not_there_is_named(workspace: Workspace, name: str) -> 
 
 
 def test_where_nothing_is_registered_nothing_is_found(empty: Workspace) -> None:
-    assert renew_version(empty, ModelRef(path="models/one", digest="one"), candidates={}, config="") is None
+    assert renew_version(empty, ModelRef(path="models/one", digest="one"), candidates={}, config="", card="") is None
     with pytest.raises(StorageError, match="There is no model 'champion'"):
         find_model(empty, "champion")
 

@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.evaluation.methods import LABELS, method_kind
+from tasks.evaluation.methods import LABELS, in_paper_order, method_kind
 
 
 @pytest.mark.parametrize(
@@ -10,7 +10,9 @@ from tasks.evaluation.methods import LABELS, method_kind
         ("captions", "reference"),
         ("baseline_rmac_pca", "untrained"),
         ("v_v", "trained"),
+        ("vt_v", "trained"),
         ("regression", "trained"),
+        ("vt_vt", "captioned"),
     ],
 )
 def test_kinds(name: str, kind: str) -> None:
@@ -19,3 +21,10 @@ def test_kinds(name: str, kind: str) -> None:
 
 def test_labels_tell_methods_apart() -> None:
     assert len(set(LABELS.values())) == len(LABELS)
+
+
+def test_methods_are_listed_as_in_the_papers_table() -> None:
+    given = ["other", "regression", "vt_vt", "vt_v", "v_v", "wsabie", "baseline_gap", "random", "captions"]
+    assert in_paper_order(given) == [
+        *("captions", "random", "baseline_gap", "wsabie", "v_v", "vt_v", "vt_vt", "regression", "other")
+    ]

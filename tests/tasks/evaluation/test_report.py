@@ -11,8 +11,26 @@ from tasks.evaluation.figures import curve_figure, scatter_figure
 from tasks.evaluation.report import Report, render_report
 from tasks.evaluation.sheets import Example, Hit, result_sheet
 from tasks.evaluation.summary import summarise
+from tasks.evaluation.words import Step, WordFigures
 
 HOSTILE = "<script>alert('\"')</script> & <img src=http://example.org/x.png>"
+
+
+WORDS = WordFigures(
+    pairs=1234,
+    without=0.04,
+    without_interval=(0.03, 0.05),
+    at_90=0.222,
+    at_90_interval=(0.2, 0.24),
+    at_80=0.32,
+    at_80_interval=(0.3, 0.34),
+    curve=(Step(alpha=0, share=0.04, kept=1),),
+)
+
+
+def example(query_id: str, hits: dict[str, tuple[Hit, ...]]) -> Example:
+    sheet = result_sheet(query_id, hits, lambda _: Image.new("RGB", (30, 20)))
+    return Example(query_id=query_id, captions=(HOSTILE, "a dog"), hits=hits, sheet=sheet)
 
 
 @pytest.fixture(scope="module")
@@ -20,9 +38,8 @@ def report() -> Report:
     rng = np.random.default_rng(0)
     truth = rng.random((20, 30)) ** 3
     noise = rng.random(truth.shape)
-    methods = summarise(
-        truth, {"random": noise, "captions": truth, "baseline_gap": truth + 2 * noise, "v_v": truth + noise}
-    )
+    scores = {"random": noise, "captions": truth, "baseline_gap": truth + 2 * noise, "v_v": truth + noise}
+    methods = summarise(truth, scores | {"vt_v": truth + 1.5 * noise, "vt_vt": truth + noise / 4})
     hits = {"(V,V)": (Hit(image_id="b", score=0.5, similarity=0.25, captions=(HOSTILE,)),)}
     return Report(
         title=HOSTILE,
@@ -39,14 +56,9 @@ def report() -> Report:
         problem_counts={"missing-image": 4},
         versions={"numpy": np.__version__},
         config={"model": {"pooling": HOSTILE}},
-        examples=(
-            Example(
-                query_id="a",
-                captions=(HOSTILE, "a dog"),
-                hits=hits,
-                sheet=result_sheet("a", hits, lambda _: Image.new("RGB", (30, 20))),
-            ),
-        ),
+        words={"vt_v": WORDS},
+        examples=(example("a", hits),),
+        steered=(example("c", {"+ snow": hits["(V,V)"]}),),
         figures={
             "ndcg": curve_figure(methods, "ndcg"),
             "pcc": curve_figure(methods, "pcc"),
@@ -76,7 +88,7 @@ def test_everything_is_inside_one_file(report: Report) -> None:
     assert not {tag for tag, _ in elements.tags} & {"script", "link", "iframe", "object", "base"}
     sources = [attributes["src"] for tag, attributes in elements.tags if tag == "img"]
     assert [attributes for _, attributes in elements.tags if "href" in attributes] == []
-    assert len(sources) == 4
+    assert len(sources) == 5
     for source in sources:
         head, data = (source or "").split(",", 1)
         picture = Image.open(io.BytesIO(base64.b64decode(data)))
@@ -88,7 +100,7 @@ def test_what_comes_from_data_is_text(report: Report) -> None:
     html = render_report(report)
     assert "<script" not in html
     assert "<img src=http" not in html
-    assert Elements(html).text.count("<script>alert(") == 5  # title twice, caption, hit, setting
+    assert Elements(html).text.count("<script>alert(") == 7  # title twice, captions, hits, setting
 
 
 def test_figures_and_facts_are_told(report: Report) -> None:
@@ -115,11 +127,36 @@ def test_the_best_figures_are_marked_the_oracle_aside(report: Report) -> None:
     assert best == [f"{method.ndcg_auc:.1f}", f"{method.pcc_auc:.1f}"]
 
 
+def test_what_asks_by_captions_is_set_apart(report: Report) -> None:
+    text = re.sub(r"\s+", " ", Elements(render_report(report)).text)
+    assert (report.methods["vt_vt"].ndcg_auc or 0) > (report.methods["v_v"].ndcg_auc or 0)
+    _, told = text.split("trained, asked by image and captions")
+    assert told.strip().startswith("The query holds the text that truth is made of")
+    assert re.search(r"others\. \(V\+T,V\+T\) ", told)
+
+
+def test_trained_methods_are_set_against_the_best_of_them(report: Report) -> None:
+    row = re.sub(r"\s+", " ", Elements(render_report(report)).text).split("(V+T,V)")[1]
+    to_best = report.methods["vt_v"].to_best
+    assert to_best is not None
+    assert f"−{-(to_best.ndcg_auc or 0):.1f}" in row
+    assert f"PCC −{-(to_best.pcc_auc or 0):.1f}" in row
+    assert report.methods["v_v"].to_best is None
+
+
+def test_words_are_measured_and_shown(report: Report) -> None:
+    text = re.sub(r"\s+", " ", Elements(render_report(report)).text)
+    assert "2 to 10 % of the images" in text
+    assert "(V+T,V)4%(3to5)22%(20to24)32%(30to34)1,234" in text.replace(" ", "")
+    assert "+ snow" in text.split("Steered by words")[1]
+
+
 def test_json_holds_all_but_the_pictures(report: Report) -> None:
     text = report.model_dump_json()
     assert not re.search(r'"(figures|sheet)"', text)
     again = Report.model_validate_json(text)
     assert again.methods == report.methods
+    assert again.words == report.words
     assert again.examples[0].hits == report.examples[0].hits
     assert again.figures == {}
 
@@ -136,4 +173,6 @@ def test_a_report_of_little_renders(report: Report) -> None:
     html = render_report(bare)
     assert "<img" not in html
     assert "best trained method" not in html
+    assert "Steered by words" not in html
+    assert "What an added word does" not in html
     assert "–" in html

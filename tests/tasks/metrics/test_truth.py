@@ -45,6 +45,13 @@ def test_scores_leave_the_query_out_in_the_same_way() -> None:
     np.testing.assert_allclose(truth.scores(embedding_ND), slow_rows(embedding_ND, truth.query_Q))
 
 
+def test_queries_may_be_embedded_otherwise_than_the_images_searched() -> None:
+    truth = make_truth(captions(), queries=4)
+    embedding_ND, asking_ND = np.random.default_rng(1).normal(size=(2, 12, 3))
+    expected = [[float(asking_ND[q] @ embedding_ND[n]) for n in range(12) if n != q] for q in truth.query_Q]
+    np.testing.assert_allclose(truth.scores(embedding_ND, asking_ND), expected)
+
+
 def test_the_captions_themselves_score_100_and_noise_less() -> None:
     truth = make_truth(captions())
     assert truth.ndcg_auc(captions().toarray()) == pytest.approx(100)

@@ -42,6 +42,14 @@ def test_a_phrase_that_says_nothing_is_nowhere(text: TextModel, phrase: str) -> 
     assert text.embed(phrase) is None
 
 
+def test_captions_of_an_image_are_one_bag(text: TextModel) -> None:
+    embedding_ND = text.embed_bags([["a dog", "it runs"], ["a zeppelin"], [], ["a lake"]])
+    np.testing.assert_array_equal(embedding_ND[0], text.embed("a dog it runs"))
+    np.testing.assert_array_equal(embedding_ND[3], text.embed("a lake"))
+    np.testing.assert_array_equal(embedding_ND[1:3], np.zeros((2, 4)))
+    assert embedding_ND.dtype == np.float32
+
+
 def test_unknown_words_are_named_with_known_ones_of_like_spelling(text: TextModel) -> None:
     assert text.unknown("a Zeppelin and dogs") == ["zeppelin", "and"]
     assert text.near("boats") == ["boat"]

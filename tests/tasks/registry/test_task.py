@@ -8,32 +8,42 @@ from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 
+from flows.config import Config
 from storage.artifacts import Artifact, folder_of, write_artifact
 from storage.errors import StorageError
-from storage.models import ModelRef
+from storage.models import ModelRef, refer_to_model
 from storage.registry import Registered
+from storage.tables import write_table
 from storage.tracking import tracking_client, training_run
 from storage.workspace import Workspace
+from tasks.caching import Runtime
 from tasks.captions.vocabulary import build_vocabulary
+from tasks.collection.tables import CAPTIONS
+from tasks.evaluation.report import Report
+from tasks.evaluation.summary import summarise
 from tasks.images.config import Preprocessing
 from tasks.images.preprocess import to_pixels
 from tasks.model.backbones import create_backbone
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.folder import load, save
 from tasks.model.scene_model import SceneModel
+from tasks.model.text import save_text
 from tasks.registry.task import (
     REQUIREMENTS,
     SERVED_BY,
     attach_report,
     candidate_model,
     find_registered,
+    model_card,
     register_model,
     run_of,
 )
 from tasks.source import _spec_file, closure
+from tasks.training.config import RidgeConfig
 from tests.tasks.images.making import encode, noise
 from tests.tasks.model.making import tiny_projection
 
@@ -64,10 +74,10 @@ def train(workspace: Workspace, method: str, seed: int) -> Artifact:
     return write_artifact(workspace, "training", f"{method}{seed}", fill)
 
 
-def register(workspace: Workspace, best: str, trained: dict[str, Artifact]) -> Registered:
+def register(workspace: Workspace, best: str, trained: dict[str, Artifact], card: str = "# card") -> Registered:
     models = {method: candidate_model(workspace, artifact) for method, artifact in trained.items()}
     run_id = run_of(workspace, trained[best])
-    return register_model.fn(workspace, run_id, best, models, f"config of {best}", {"ndcg_auc": 41.0})
+    return register_model.fn(workspace, run_id, best, models, f"config of {best}", {"ndcg_auc": 41.0}, card)
 
 
 @pytest.fixture(scope="module")
@@ -125,6 +135,94 @@ def test_another_best_one_waits_as_challenger(
     assert find_registered.fn(workspace, "champion") == champion
     assert find_registered.fn(workspace, "challenger") == challenger
     assert register(workspace, "regression", trained) == champion
+
+
+def test_a_card_that_changed_replaces_that_of_the_same_version(
+    workspace: Workspace, trained: dict[str, Artifact], champion: Registered
+) -> None:
+    assert register(workspace, "regression", trained, card="# another") == champion
+    client = tracking_client(workspace)
+    assert client.get_model_version("scenekin", str(champion.version)).description == "# another"
+    assert Path(client.download_artifacts(champion.run_id, "model_card.md")).read_text() == "# another"
+
+
+@pytest.fixture(scope="module")
+def collection(workspace: Workspace) -> Artifact:
+    """Captions by split, as reading a collection writes them; one image of train has two."""
+    captions = {"train": [["a dog on a beach", "a dog"], ["a cat"], ["a dog"]], "validation": [["a cat"]], "test": []}
+
+    def fill(folder: Path) -> None:
+        for split, captions_N in captions.items():
+            rows = [
+                {"image_id": f"{split} {n}", "captions": each, "copy_group": n} for n, each in enumerate(captions_N)
+            ]
+            write_table(folder / f"captions/{split}.parquet", pa.Table.from_pylist(rows, CAPTIONS))
+
+    return write_artifact(workspace, "collection", "k", fill)
+
+
+@pytest.fixture(scope="module")
+def report(workspace: Workspace) -> Artifact:
+    """A report as its stage writes it, of a regression that is right and of two methods by chance."""
+    random = np.random.default_rng(0)
+    relevance_QN = random.random((6, 12))
+    scores = {name: random.random((6, 12)) for name in ("baseline_gap", "v_v")} | {"regression": relevance_QN}
+    methods = summarise(relevance_QN, scores)
+    told = Report(
+        title="Candidates on validation",
+        collection="photos",
+        split="validation",
+        model="v_v, regression",
+        queries=6,
+        images=12,
+        left_out=2,
+        copies=0,
+        methods=methods,
+        notes=("wsabie collapsed.",),
+        problem_counts={"unreadable-image": 3},
+    )
+
+    def fill(folder: Path) -> None:
+        (folder / "report.json").write_text(told.model_dump_json())
+
+    return write_artifact(workspace, "report", "of validation", fill)
+
+
+def test_a_card_is_written_from_what_the_stages_left(
+    workspace: Workspace, trained: dict[str, Artifact], collection: Artifact, report: Artifact
+) -> None:
+    models = {method: candidate_model(workspace, artifact) for method, artifact in trained.items()}
+    config = Config(seed=3, ridge=RidgeConfig(penalties=(0.5, 1.0)), runtime=Runtime(workers=7))
+    card = model_card(workspace, "regression", models, collection, report, config)
+    lines = card.splitlines()
+    assert lines[0] == "# scenekin: regression"
+    for line in (
+        "Collection **photos**; 5 stems, in english.",
+        "| train | 3 | 4 | learned from |",
+        "| validation | 1 | 1 | chosen by |",
+        "| test | 0 | 0 | not looked at |",
+        "Problems found in it: unreadable-image 3.",
+        r"Settings that differ from the defaults: `seed` 3, `ridge.penalties` \[0.5, 1.0\].",
+        "wsabie collapsed.",
+        "- It takes no words, and learned by the 5 stems of its train captions, in one language (english).",
+    ):
+        assert line in lines
+    assert [line.split(" | ")[0] for line in lines if " to " in line and line.startswith("| ")] == [
+        "| **regression**, this model",
+        "| (V,V)",
+        "| visual baseline GAP, the best untrained",
+    ]
+    assert str(workspace.root) not in card
+
+
+def test_a_model_with_a_text_embedding_takes_words(
+    workspace: Workspace, trained: dict[str, Artifact], collection: Artifact, report: Artifact
+) -> None:
+    folder = workspace.root / "with words"
+    shutil.copytree(folder_of(workspace, trained["regression"]) / "model", folder)
+    save_text(np.ones((5, DIMENSION)), folder)
+    models = {"regression": refer_to_model(workspace, folder)}
+    assert "Words steer it." in model_card(workspace, "regression", models, collection, report, Config())
 
 
 @pytest.mark.usefixtures("champion")

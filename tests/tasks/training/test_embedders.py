@@ -29,9 +29,24 @@ def test_through_the_head_descriptors_are_projected() -> None:
 
 def test_through_the_network_every_image_keeps_its_place_and_gradient() -> None:
     model, paths = tiny_model().train(), [str(row) for row in range(6)]
-    embed = through_network(model, paths, read, device=torch.device("cpu"), workers=2)
+    embed = through_network(model, paths, read, device=torch.device("cpu"), workers=2, chunk=2)
     embedding_BD = embed(ROWS)
     alone = [model(load_pixels(str(row), read, model.config.preprocessing)[None])[0] for row in ROWS]
     torch.testing.assert_close(embedding_BD, torch.stack(alone), atol=1e-6, rtol=0)
     embedding_BD[:, 0].sum().backward()
     assert model.backbone.convolution.weight.grad.abs().sum() > 0
+
+
+def test_a_batch_in_chunks_has_the_gradients_of_the_whole_batch() -> None:
+    gradients = []
+    for chunk in (1, 2, 32):
+        model = tiny_model().train()
+        embed = through_network(
+            model, [str(row) for row in range(6)], read, device=torch.device("cpu"), workers=2, chunk=chunk
+        )
+        embedding_BD = embed(ROWS)
+        (embedding_BD @ embedding_BD.T).square().sum().backward()
+        gradients.append(torch.cat([parameter.grad.flatten() for parameter in model.parameters()]))
+    assert gradients[2].abs().sum() > 0
+    for chunked in gradients[:2]:
+        torch.testing.assert_close(chunked, gradients[2], atol=1e-6, rtol=1e-4)

@@ -3,8 +3,9 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
-from tasks.training.mining import Pool, Relevance, Triplets, mine, sample_pool
+from tasks.training.mining import Pool, Relevance, Triplets, mine, mine_any, sample_any_pool, sample_pool
 
 seeds = st.integers(0, 2**32 - 1)
 MARGIN = 0.125  # exact, as are the scores below: some losses are exactly 0
@@ -51,6 +52,10 @@ def slow_triplets(
     return found
 
 
+def mine_images(pool: Pool, embedding_PD: torch.Tensor, relevance: Relevance, hardest: int, margin: float) -> Triplets:
+    return mine(pool, embedding_PD, embedding_PD, relevance, hardest, margin)
+
+
 def drawn(triplets: Triplets, size: int = 7, seed: int = 0) -> list[tuple[int, int, int]]:
     """All triplets, by drawing until none is left."""
     batches = triplets.batches(10**6, size, np.random.default_rng(seed))
@@ -64,7 +69,7 @@ def test_without_a_limit_all_triplets_with_a_loss_are_found(seed: int) -> None:
     pool = pool_of(relevance, seed)
     embedding_PD = some_embeddings(seed, len(pool.row_P))
     expected = slow_triplets(pool, embedding_PD, relevance)
-    triplets = mine(pool, embedding_PD, relevance, 1000, MARGIN)
+    triplets = mine_images(pool, embedding_PD, relevance, 1000, MARGIN)
     every = {(q, r, n) for (q, r), losses in expected.items() for _, n in losses}
     assert triplets.count == len(every)
     assert len(drawn(triplets)) == len(every)
@@ -78,7 +83,7 @@ def test_the_hardest_of_each_pair_are_kept(seed: int, hardest: int) -> None:
     pool = pool_of(relevance, seed)
     embedding_PD = some_embeddings(seed, len(pool.row_P))
     expected = slow_triplets(pool, embedding_PD, relevance)
-    triplets = mine(pool, embedding_PD, relevance, hardest, MARGIN)
+    triplets = mine_images(pool, embedding_PD, relevance, hardest, MARGIN)
     assert triplets.count == sum(len(losses[:hardest]) for losses in expected.values())
     loss_of = {(q, r, n): loss for (q, r), losses in expected.items() for loss, n in losses}
     kept: dict[tuple[int, int], list[float]] = {}
@@ -92,7 +97,7 @@ def test_by_hand() -> None:
     relevance = Relevance(np.array([[1, -1], [0, -1], [3, -1], [2, -1], [-1, -1]]), np.array([0, 1, 2, 3, 0]))
     pool = Pool(np.array([0]), np.array([[1, -1]]), np.array([0, 1, 2, 3, 4]))
     embedding_PD = torch.tensor([[1.0], [0.5], [0.45], [0.3], [1.0]])
-    triplets = mine(pool, embedding_PD, relevance, 10, MARGIN)
+    triplets = mine_images(pool, embedding_PD, relevance, 10, MARGIN)
     assert drawn(triplets) == [(0, 1, 2)]  # image 3 is far enough, image 4 is a copy of the query
     assert triplets.active_share == pytest.approx(1 / 2)
 
@@ -100,20 +105,20 @@ def test_by_hand() -> None:
 def test_an_embedding_that_satisfies_all_has_no_triplet() -> None:
     relevance = Relevance(np.array([[1], [0], [3], [2]]), np.arange(4))
     pool = pool_of(relevance, 0, queries=4, relevant=1)
-    triplets = mine(pool, torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1]]), relevance, 10, MARGIN)
+    triplets = mine_images(pool, torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1]]), relevance, 10, MARGIN)
     assert (triplets.count, triplets.active_share, drawn(triplets)) == (0, 0, [])
 
 
 def test_where_all_others_are_relevant_there_is_no_triplet() -> None:
     relevance = Relevance(np.array([[1, 2], [0, 2], [0, 1]]), np.arange(3))
-    triplets = mine(pool_of(relevance, 0), some_embeddings(0, 3), relevance, 10, MARGIN)
+    triplets = mine_images(pool_of(relevance, 0), some_embeddings(0, 3), relevance, 10, MARGIN)
     assert triplets.count == 0
 
 
 def some_triplets() -> Triplets:
     relevance = some_relevance(0)
     pool = pool_of(relevance, 0)
-    return mine(pool, some_embeddings(0, len(pool.row_P)), relevance, 10, MARGIN)
+    return mine_images(pool, some_embeddings(0, len(pool.row_P)), relevance, 10, MARGIN)
 
 
 def test_batches_are_full_until_the_triplets_run_out() -> None:
@@ -174,3 +179,85 @@ def test_sampling_is_seeded() -> None:
     same, again, other = (pool_of(relevance, seed) for seed in (1, 1, 2))
     assert same.query_Q.tolist() == again.query_Q.tolist() != other.query_Q.tolist()
     assert same.relevant_QR.tolist() == again.relevant_QR.tolist()
+
+
+@settings(deadline=None)
+@given(seeds)
+def test_a_query_embedded_by_words_is_mined_against_what_is_found(seed: int) -> None:
+    relevance = some_relevance(seed)
+    pool = pool_of(relevance, seed)
+    query_PD, found_PD = some_embeddings(seed, len(pool.row_P)), some_embeddings(seed + 1, len(pool.row_P))
+    place = {row: place for place, row in enumerate(pool.row_P.tolist())}
+    losses = {
+        (q, r, n): MARGIN - float(query_PD[place[q]] @ (found_PD[place[r]] - found_PD[place[n]]))
+        for q, r, n in drawn(mine(pool, query_PD, found_PD, relevance, 1000, MARGIN))
+    }
+    assert all(loss > 0 for loss in losses.values())
+    every = slow_triplets(pool, torch.zeros_like(query_PD), relevance)  # at zero, all have a loss
+    for (q, r), others in every.items():
+        for _, n in others:
+            loss = MARGIN - float(query_PD[place[q]] @ (found_PD[place[r]] - found_PD[place[n]]))
+            assert ((q, r, n) in losses) == (loss > 0)
+
+
+@settings(deadline=None)
+@given(seeds, st.integers(1, 6))
+def test_any_pair_takes_every_image_with_less_similarity_as_non_relevant(seed: int, hardest: int) -> None:
+    relevance = some_relevance(seed)
+    tfidf_NV = csr_array(np.random.default_rng(seed).integers(0, 3, (len(relevance.copy_N), 5)).astype(np.float32))
+    pool = sample_any_pool(relevance, 5, 3, 100, np.random.default_rng(seed))
+    embedding_PD = some_embeddings(seed, len(pool.row_P))
+    vector = dict(zip(pool.row_P.tolist(), embedding_PD.double(), strict=True))
+    s = (tfidf_NV @ tfidf_NV.T).toarray()
+    triplets = mine_any(pool, embedding_PD, embedding_PD, relevance, tfidf_NV, hardest, MARGIN)
+    expected = []
+    for q, others in zip(pool.query_Q.tolist(), pool.relevant_QR.tolist(), strict=True):
+        for r in (other for other in others if other >= 0):
+            losses = [
+                MARGIN - float(vector[q] @ (vector[r] - vector[n])) for n in pool.row_P.tolist() if s[q, n] < s[q, r]
+            ]
+            expected += sorted((loss for loss in losses if loss > 0), reverse=True)[:hardest]
+    found = [MARGIN - float(vector[q] @ (vector[r] - vector[n])) for q, r, n in drawn(triplets)]
+    assert sorted(found) == sorted(expected)
+    assert all(s[q, n] < s[q, r] for q, r, n in drawn(triplets))
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_any_pair_never_pairs_a_query_with_itself_or_a_copy(seed: int) -> None:
+    relevance = some_relevance(seed)
+    pool = sample_any_pool(relevance, 20, 6, 10**6, np.random.default_rng(seed))
+    there = pool.relevant_QR >= 0
+    assert there.any()
+    query_QR = np.broadcast_to(pool.query_Q[:, None], there.shape)
+    assert (relevance.copy_N[query_QR[there]] != relevance.copy_N[pool.relevant_QR[there]]).all()
+
+
+def test_triplets_of_one_query_share_images() -> None:
+    relevance = some_relevance(1, images=200, k=12)
+    pool = sample_pool(relevance, 60, 6, 1000, np.random.default_rng(0))
+    triplets = mine_images(pool, some_embeddings(0, len(pool.row_P)), relevance, 1000, MARGIN)
+
+    def images(per_query: int) -> float:
+        batches = list(triplets.batches(20, 48, np.random.default_rng(0), per_query))
+        assert [len(batch) for batch in batches] == [48] * 20
+        return float(np.mean([len(np.unique(batch)) for batch in batches]))
+
+    for start in range(0, 48, 8):
+        batch = next(triplets.batches(20, 48, np.random.default_rng(0), 8))[start : start + 8]
+        assert len({*batch[:, 0]}) == 1
+        assert len({tuple(triplet) for triplet in batch.tolist()}) == 8
+    assert images(8) < 0.85 * images(1)
+
+
+def test_a_query_with_few_triplets_gives_those_it_has() -> None:
+    triplets = Triplets(
+        query_I=np.array([0, 1]),
+        relevant_I=np.array([2, 3]),
+        list_I=np.array([0, 1]),
+        active_I=np.array([2, 9]),
+        hardest_LH=np.arange(20).reshape(2, 10),
+        considered=20,
+    )
+    drawn_T3 = np.concatenate([*triplets.batches(100, 4, np.random.default_rng(0), per_query=5)])
+    assert len(drawn_T3) <= triplets.count
+    assert {tuple(triplet) for triplet in drawn_T3.tolist()} <= set(drawn(triplets))
