@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tasks.images.loader import Refusal, load_batches
-from tasks.model.folding import fold_batch_norm
+from tasks.model.acceleration import accelerate
 from tasks.model.scene_model import SceneModel
 
 
@@ -20,7 +20,8 @@ def embed_images(
     workers: int,
 ) -> Iterator[tuple[tuple[int, ...], Tensor] | Refusal]:
     """(rows, embedding_BD) for batches of the paths, or a Refusal by row; every path comes once."""
-    model = SceneModel(model.config, fold_batch_norm(model.backbone), model.head).to(device).eval()
+    backbone = accelerate(model.backbone, device, len(paths))
+    model = SceneModel(model.config, backbone, model.head).to(device).eval()
     preprocessing = model.config.preprocessing
     for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
         if isinstance(batch, Refusal):

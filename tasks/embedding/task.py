@@ -15,7 +15,7 @@ from tasks.progress import progress
 FILE = "embeddings.parquet"
 
 
-@stage("embedding", libraries=("pillow", "pillow-heif", "torch", "torchvision", "timm"))
+@stage("embedding", libraries=("openvino", "pillow", "pillow-heif", "torch", "torchvision", "timm"))
 def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) -> None:
     """A table of images → embeddings.parquet (sha256, embedding float16, an image's bytes once) and refused.json."""
     from tasks.embedding.embed import embed_images as embed

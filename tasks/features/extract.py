@@ -8,8 +8,8 @@ from torch import Tensor
 from tasks.images.config import Preprocessing
 from tasks.images.loader import Refusal, load_batches
 from tasks.images.preprocess import normalise
+from tasks.model.acceleration import accelerate
 from tasks.model.config import PoolingConfig
-from tasks.model.folding import fold_batch_norm
 from tasks.model.outputs import Backbone
 from tasks.model.pooling import describe
 
@@ -26,7 +26,7 @@ def extract(
     workers: int,
 ) -> Iterator[tuple[tuple[int, ...], list[Tensor]] | Refusal]:
     """(rows, descriptor_BRC of each pooling) for batches of the paths, or a Refusal by row; every path comes once."""
-    backbone = fold_batch_norm(backbone).to(device)
+    backbone = accelerate(backbone, device, len(paths))
     for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
         if isinstance(batch, Refusal):
             yield batch

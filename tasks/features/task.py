@@ -17,7 +17,7 @@ from tasks.progress import progress
 __all__ = ["extract_features", "weights_digest"]
 
 
-@stage("features", libraries=("pillow", "pillow-heif", "torch", "torchvision", "timm"))
+@stage("features", libraries=("openvino", "pillow", "pillow-heif", "torch", "torchvision", "timm"))
 def extract_features(run: StageRun, images: Artifact, split: str, config: FeaturesConfig, weights: str) -> None:
     """captioned/<split>.parquet → a table of descriptors by sha256 for each pooling; equal bytes once.
 

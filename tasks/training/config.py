@@ -34,8 +34,8 @@ class TripletConfig(BaseModel):
     updates: int = Field(default=64, ge=1)
     refreshes: int = Field(default=40, ge=1)
     patience: int = Field(default=8, ge=1)
-    learning_rate: float | None = Field(default=None, gt=0)
-    text_learning_rate: float | None = Field(default=None, gt=0)
+    learning_rate: float | None = Field(default=None, gt=0, le=1e30)
+    text_learning_rate: float | None = Field(default=None, gt=0, le=1e30)
     lower_after: int = Field(default=8000, ge=1)
     lower_by: float = Field(default=0.1, gt=0, le=1)
 

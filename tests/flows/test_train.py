@@ -18,7 +18,7 @@ from storage.workspace import Workspace, locked
 from tasks import source
 from tasks.collection.demo import write_collection
 from tasks.features import extract as features_extract
-from tasks.training import ridge_stage
+from tasks.training import ridge_stage, triplets
 from tests.command import SCENEKIN, Outcome, scenekin
 from tests.trained import (
     STEPS,
@@ -349,6 +349,27 @@ def test_a_training_that_ends_early_registers_nothing(
     assert trained_copy.train("ridge.dimension=12").sentence == sentence
     assert trained_copy.training_runs()[0].info.status == status
     assert registered_versions(trained_copy.workspace) == [1]
+
+
+def test_a_rate_at_which_training_diverges_is_never_the_best(trained_copy: Trained) -> None:
+    """P04: the loss, the step and the images are named; the run is FAILED, and what was registered stays so."""
+    sentence = trained_copy.train("candidates=[v_v]", "triplets.learning_rate=1e30").sentence
+    assert re.search(r"The loss is (nan|inf) at update \d+, with .+; training stops\.", sentence)
+    assert trained_copy.training_runs()[0].info.status == "FAILED"
+    assert registered_versions(trained_copy.workspace) == [1]
+
+
+def test_a_candidate_that_collapsed_is_left_out_and_said(
+    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(triplets, "COLLAPSED_SPREAD", 2.0)
+    outcome = trained_copy.train("triplets.margin=0.11")
+    assert [candidate["method"] for candidate in outcome.answer["candidates"]] == ["regression"]
+    assert "v_v collapsed" in outcome.err
+    assert "v_v collapsed" in Path(outcome.answer["report"]).read_text()
+    registered = registered_versions(trained_copy.workspace)
+    assert "Training collapsed" in trained_copy.train("triplets.margin=0.11", "candidates=[v_v]").sentence
+    assert registered_versions(trained_copy.workspace) == registered
 
 
 LONG = ("candidates=[v_v]", "triplets.refreshes=40", "triplets.patience=40")
