@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 
 from tasks.model.head import Kernel, Projection
 from tasks.training import ridge
+from tasks.training.config import RidgeConfig
 from tasks.training.ridge import best_of, caption_space, kernel_heads, linear_heads, spread_scale
 from tests.tasks.model.making import random
 
@@ -158,3 +159,27 @@ def test_the_same_seed_gives_the_same_targets() -> None:
     one, other = (caption_space(captions(), 4, seed=1) for _ in range(2))
     np.testing.assert_array_equal(one.target_ND, other.target_ND)
     np.testing.assert_array_equal(one.text_VD, other.text_VD)
+
+
+def test_words_go_by_the_right_singular_vectors_and_the_root_of_their_values() -> None:
+    _, scale_V, right_VV = np.linalg.svd(captions().toarray(), full_matrices=False)
+    text_VD = caption_space(captions(), 4, seed=0).text_VD
+    np.testing.assert_allclose(text_VD.T @ text_VD, np.diag(scale_V[:4] / scale_V[0]), atol=1e-6)
+    projected_VD = right_VV[:4].T @ (right_VV[:4] @ text_VD)  # it lies in their span
+    np.testing.assert_allclose(projected_VD, text_VD, atol=1e-6)
+
+
+@pytest.mark.parametrize(("images", "landmarks"), [(20_000, None), (20_001, 8192), (100_000, 8192), (500, None)])
+def test_many_images_take_landmarks(images: int, landmarks: int | None) -> None:
+    assert RidgeConfig().landmarks_of(images) == landmarks
+
+
+def test_a_prefix_of_the_dimensions_is_the_smaller_embedding() -> None:
+    descriptor_NC = random(60, 8)
+    whole, cut = (caption_space(captions(), dimension, seed=0).target_ND for dimension in (12, 4))
+    options = {"blocks": BLOCKS, "bandwidth": 0.7, "landmarks": None, "seed": 0}
+    ((_, large),) = kernel_heads(descriptor_NC[:40], whole, [1.0], **options)
+    ((_, small),) = kernel_heads(descriptor_NC[:40], cut, [1.0], **options)
+    prefix_ND = large(descriptor_NC, torch.arange(60), 60)[:, :4].numpy()
+    small_ND = small(descriptor_NC, torch.arange(60), 60).numpy()
+    np.testing.assert_allclose(unit(prefix_ND) @ unit(prefix_ND).T, small_ND @ small_ND.T, atol=1e-4)
