@@ -1,5 +1,6 @@
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from tasks.errors import InputError
 from tasks.features.descriptors import load_descriptors, project
 from tasks.images.preprocess import to_pixels
 from tasks.model.folder import load
+from tests.command import scenekin
 from tests.trained import Trained, mlflow_client
 
 
@@ -162,19 +164,47 @@ assert [name for name in ("storage", "flows", "scenekin", "prefect") if name in 
 """
 
 
+def serve(trained: Trained, images: Sequence[Path], out: Path) -> np.ndarray:
+    """embedding_ND by plain MLflow in a process that has no scenekin."""
+    uri = f"sqlite:///{trained.workspace / 'mlflow.db'}"
+    script = [sys.executable, "-I", "-c", SERVE, uri, *map(str, images), str(out)]
+    done = subprocess.run(script, cwd=out.parent, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    embedding_ND: np.ndarray = np.load(out)
+    return embedding_ND
+
+
 def test_plain_mlflow_serves_the_model_without_the_project(
     trained: Trained, searcher: Searcher, tmp_path: Path
 ) -> None:
     images = [trained.collection / path for path in searcher.paths[:3]]
-    out = tmp_path / "embeddings.npy"
-    uri = f"sqlite:///{trained.workspace / 'mlflow.db'}"
-    script = [sys.executable, "-I", "-c", SERVE, uri, *map(str, images), str(out)]
-    done = subprocess.run(script, cwd=tmp_path, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    embedding_ND = np.load(out)
+    embedding_ND = serve(trained, images, tmp_path / "embeddings.npy")
     assert embedding_ND.dtype == np.float32
     indexed_ND = np.stack([searcher.embedding_of(image_id) for image_id in searcher.image_ids[:3]])
     np.testing.assert_allclose(embedding_ND, indexed_ND, atol=1e-3)
+
+
+def test_fine_stripes_have_one_embedding_whichever_way_they_come(
+    trained: Trained, searcher: Searcher, tmp_path: Path
+) -> None:
+    """P17: a large picture is made small in the same way for the command, for plain MLflow and from Python."""
+    x, y = np.meshgrid(np.arange(1600), np.arange(1200))
+    stripes = Image.fromarray(np.where((x + 2 * y) % 6 < 3, 235, 20).astype(np.uint8)).convert("RGB")
+    files = [tmp_path / "large.png", tmp_path / "small.png"]
+    stripes.save(files[0])
+    stripes.resize((800, 600)).save(files[1])
+    served = serve(trained, files, tmp_path / "embeddings.npy")
+    indexed_ND = np.stack([searcher.embedding_of(image_id) for image_id in searcher.image_ids])
+    for file, served_D in zip(files, served, strict=True):
+        with torch.inference_mode():
+            python_D = searcher.model(to_pixels(file.read_bytes(), searcher.model.config.preprocessing)[None])[
+                0
+            ].numpy()
+        assert float(served_D @ python_D) > 0.9999
+        command = scenekin("search", file, "--top", 5, "--workspace", trained.workspace, "--json").answer
+        for result in command["results"]:
+            expected = float(served_D @ indexed_ND[searcher.image_ids.index(result["image_id"])])
+            assert result["score"] == pytest.approx(expected, abs=1e-3)
 
 
 def test_the_registered_model_is_the_indexs(trained: Trained, searcher: Searcher) -> None:
