@@ -12,16 +12,16 @@ from tasks.errors import InputError
 from tasks.model.folding import fold_batch_norm
 from tasks.model.outputs import Backbone, Outputs
 
-WORTH = 200  # images from which on OpenVINO wins back, with ResNet-101, the 2 s that converting takes
+WORTH = 200  # images: fewer seldom win back the 2 s that preparing OpenVINO takes
 
 
 def accelerate(backbone: Backbone, device: torch.device, images: int) -> Backbone:
     """A copy for inference over that many images, equal up to rounding: batch norms folded, channels last.
 
-    On a CPU with the extra `openvino`, a copy that OpenVINO runs, from WORTH images on. With two cores, 32 images of
-    224 pixels and nothing else running it was 1.3 times as fast as the folded copy in torch and 1.9 times as fast as the
-    plain network with EfficientNet-Lite0, 1.1 and 1.4 times with ResNet-101, whose plain float32 products fill the
-    cores; the more others use the cores, the more it is ahead. Raises InputError where OpenVINO fails.
+    On a CPU with the extra `openvino`, a copy that OpenVINO runs, from WORTH images on. Against the folded copy in
+    torch, on two cores at 224 pixels (`benchmarks/acceleration.py`), it was 1.3 times as fast with EfficientNet-Lite0
+    and 1.0 to 1.1 times with ResNet-101 on a quiet machine, 3 and 2.5 times where other programs kept the cores busy.
+    Raises InputError where OpenVINO fails.
     """
     folded = fold_batch_norm(backbone).to(device)
     if device.type != "cpu" or images < WORTH or find_spec("openvino") is None:
@@ -29,8 +29,9 @@ def accelerate(backbone: Backbone, device: torch.device, images: int) -> Backbon
     try:
         return _Compiled(folded)
     except Exception as error:
+        reason = str(error).strip().partition("\n")[0]
         raise InputError(
-            f"OpenVINO cannot run this network ({type(error).__name__}: {str(error).strip().splitlines()[0]}); "
+            f"OpenVINO cannot run this network ({type(error).__name__}: {reason}); "
             "uninstall openvino, the extra, to do without it."
         ) from error
 
@@ -49,6 +50,7 @@ class _Compiled(Backbone):
             "INFERENCE_PRECISION_HINT": "f32",  # a CPU that knows bfloat16 would take it
             "INFERENCE_NUM_THREADS": torch.get_num_threads(),
             "NUM_STREAMS": 1,
+            "ENABLE_CPU_PINNING": False,  # a thread that is held to one core waits for whoever else is on it
         }
         self.compiled = openvino.Core().compile_model(converted, "CPU", settings)
 
