@@ -13,7 +13,10 @@ from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
 from tasks.training.inputs import TrainingData
 
 
-@stage("training", libraries=("nltk", "numpy", "openvino", "pillow", "pillow-heif", "scipy", "torch", "torchvision", "timm"))
+@stage(
+    "training",
+    libraries=("nltk", "numpy", "openvino", "pillow", "pillow-heif", "scipy", "torch", "torchvision", "timm"),
+)
 def train_triplet_head(
     run: StageRun,
     data: TrainingData,
