@@ -22,7 +22,6 @@ class CandidateFigures(BaseModel):
     method: str
     label: str
     metrics: dict[str, float | None]
-    ndcg_auc: float | None
     ndcg_auc_interval: tuple[float, float] | None
     to_best: Gain | None
 
@@ -34,7 +33,6 @@ class CandidateFigures(BaseModel):
             method=method,
             label=summary.label,
             metrics={**evaluation.figures(method)},
-            ndcg_auc=summary.ndcg_auc,
             ndcg_auc_interval=summary.ndcg_auc_interval,
             to_best=summary.to_best,
         )

@@ -16,6 +16,7 @@ import typer
 from scenekin.interrupt import end_soon_on_interrupt
 from storage.errors import StorageError
 from tasks.errors import InputError
+from tasks.metrics.wording import figure_text
 
 if TYPE_CHECKING:
     from flows.results import EvaluateResult, IndexResult, TrainResult
@@ -349,8 +350,8 @@ def _say(answer: dict[str, Any], as_json: bool, text: str) -> None:
 
 def _train_text(result: "TrainResult") -> str:
     lines = [f"scenekin version {result.model.version} ({', '.join(result.model.aliases)}): {result.reason}"]
-    for candidate in sorted(result.candidates, key=lambda each: -(each.ndcg_auc or 0)):
-        figure, interval = _figure(candidate.ndcg_auc), _interval(candidate.ndcg_auc_interval)
+    for candidate in sorted(result.candidates, key=lambda each: -(each.metrics.get("ndcg_auc") or 0)):
+        figure, interval = figure_text(candidate.metrics.get("ndcg_auc")), _interval(candidate.ndcg_auc_interval)
         behind = _behind(candidate.to_best) if candidate.to_best else ""
         lines.append(f"  {candidate.label:14}  validation NDCG AUC {figure} {interval}{behind}")
     cached = sum(stage.cached for stage in result.stages)
@@ -359,20 +360,15 @@ def _train_text(result: "TrainResult") -> str:
     return "\n".join([*lines, f"Report: {_short(Path(result.report))}"])
 
 
-def _figure(value: float | None) -> str:
-    """A figure, a dash where undefined."""
-    return "–" if value is None else f"{value:z.1f}".replace("-", "−")
-
-
 def _interval(interval: Sequence[float] | None) -> str:
     """In brackets, nothing where undefined."""
-    return "({}–{})".format(*map(_figure, interval)) if interval is not None else ""
+    return "({}–{})".format(*map(figure_text, interval)) if interval is not None else ""
 
 
 def _behind(to_best: "Gain") -> str:
     """How much more the best has."""
     low, high = to_best.ndcg_auc_interval or (0.0, 0.0)
-    return f", {_figure(-(to_best.ndcg_auc or 0.0))} {_interval((-high, -low))} behind"
+    return f", {figure_text(-(to_best.ndcg_auc or 0.0))} {_interval((-high, -low))} behind"
 
 
 def _index_text(result: "IndexResult") -> str:
@@ -396,7 +392,7 @@ def _evaluate_text(result: "EvaluateResult") -> str:
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
-        figures = (_figure(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
+        figures = (figure_text(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
         lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *figures))
     for name, words in result.words.items():
         without, at_90, at_80 = (f"{100 * words[at]:.0f} %" for at in ("without", "at_90", "at_80"))
@@ -414,7 +410,7 @@ def _table_text(result: "EvaluateResult") -> str:
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
         ndcg, pcc = (
-            f"{_figure(summary[auc]):>5} {_interval(summary[f'{auc}_interval'])}" for auc in ("ndcg_auc", "pcc_auc")
+            f"{figure_text(summary[auc]):>5} {_interval(summary[f'{auc}_interval'])}" for auc in ("ndcg_auc", "pcc_auc")
         )
         lines.append(f"{summary['label']:32} {ndcg:21} {pcc}".rstrip())
     return "\n".join([*lines, f"Report: {_short(Path(result.report))}"])

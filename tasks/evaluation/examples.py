@@ -62,7 +62,6 @@ def make_steered_examples(
     The words are drawn too: of those that 2–10 % of the images hold, one that the query's captions hold and one that
     they do not. A query without both is passed over.
     """
-
     held_NV = tfidf(list(gallery.captions.values()), text.vocabulary)
     word_W = steering_words(held_NV, text.text_VD)
     random = np.random.default_rng(seed)

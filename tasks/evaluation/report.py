@@ -12,6 +12,7 @@ from tasks.evaluation.sheets import Example
 from tasks.evaluation.summary import MethodSummary, best_of
 from tasks.evaluation.words import WordFigures
 from tasks.metrics.steering import HELD_BY, TOP
+from tasks.metrics.wording import figure_text
 
 
 class Report(BaseModel):
@@ -49,7 +50,7 @@ def render_report(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["data_uri"] = _data_uri
-    environment.filters["figure"] = _figure
+    environment.filters["figure"] = figure_text
     return environment.get_template("report.html.j2").render(
         report=report,
         groups=_groups(report),
@@ -79,8 +80,3 @@ def _groups(report: Report) -> list[tuple[str, str, list[str]]]:
 def _data_uri(picture: bytes) -> str:
     kind = "png" if picture.startswith(b"\x89PNG") else "jpeg"
     return f"data:image/{kind};base64,{base64.b64encode(picture).decode()}"
-
-
-def _figure(value: float | None, decimals: int = 1) -> str:
-    """A figure as people read it: a true minus sign, a dash where undefined."""
-    return "–" if value is None else f"{value:z.{decimals}f}".replace("-", "−")

@@ -1,4 +1,4 @@
-"""How well words steer a joint model's searches, with intervals (METHOD.md 9)."""
+"""How well words steer a joint model's searches, with intervals (METHOD.md 6)."""
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
@@ -37,7 +37,7 @@ class WordFigures(BaseModel):
 def measure_words(
     embedding_ND: np.ndarray, text_VD: np.ndarray, held_NV: csr_array, tfidf_NV: csr_array, *, seed: int
 ) -> WordFigures | None:
-    """Seeded pairs of a query and a word that it lacks, the word added by a ladder of α, METHOD.md 9.
+    """Seeded pairs of a query and a word that it lacks, the word added by a ladder of α, METHOD.md 6.
 
     `held_NV` says which words an image's captions hold, in the columns of `text_VD`; `tfidf_NV` gives s. Intervals
     are 95 % bootstraps over pairs. None where no pair can be drawn, or the images found share no word with the query.

@@ -1,4 +1,4 @@
-"""How well an added word steers a search: do the images found hold it, are they still like the query (METHOD.md 9)."""
+"""How well an added word steers a search: do the images found hold it, are they still like the query (METHOD.md 6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -56,7 +56,7 @@ def steer_pairs(
     word_P: np.ndarray,
     alphas: Sequence[float] = ALPHAS,
 ) -> Steered:
-    """Search by normalise(φ_q + α·θ_word) for each pair, the query itself left out (METHOD.md 9).
+    """Search by normalise(φ_q + α·θ_word) for each pair, the query itself left out (METHOD.md 6).
 
     `held_NV` says which words an image's captions hold, in the columns of `text_VD`; `tfidf_NV` gives s.
     """

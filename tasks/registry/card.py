@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from tasks.metrics.wording import figure_text
 from tasks.model.config import ModelConfig
 
 WEIGHTS = "backbone.weights"
@@ -222,10 +223,8 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _figure(value: float | None, interval: tuple[float, float] | None) -> str:
     """A figure with its interval in brackets; a dash where undefined."""
-    if value is None:
-        return "–"
-    bounds = "" if interval is None else f" ({interval[0]:z.1f} to {interval[1]:z.1f})"
-    return f"{value:z.1f}{bounds}".replace("-", "−")
+    bounds = "" if value is None or interval is None else " ({} to {})".format(*map(figure_text, interval))
+    return f"{figure_text(value)}{bounds}"
 
 
 def _plain(text: str) -> str:

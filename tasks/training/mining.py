@@ -92,9 +92,9 @@ class Triplets:
         """
         wanted = min(self.count, batches * size)
         drawn = random.choice(self.count, -(-wanted // per_query), replace=False)
-        if per_query > 1:
-            drawn = np.concatenate([self._same_query(triplet, per_query, random) for triplet in drawn])[:wanted]
         ends = np.cumsum(self.active_I)
+        if per_query > 1:
+            drawn = self._of_their_queries(drawn, ends, per_query, random)[:wanted]
         pair = np.searchsorted(ends, drawn, side="right")
         nth = drawn - (ends[pair] - self.active_I[pair])
         nonrelevant = self.hardest_LH[self.list_I[pair], nth]
@@ -102,14 +102,19 @@ class Triplets:
         for start in range(0, len(triplet_T3), size):
             yield triplet_T3[start : start + size]
 
-    def _same_query(self, triplet: int, count: int, random: np.random.Generator) -> np.ndarray:
-        """At most `count` triplets of the query of one triplet, all by their place among the triplets."""
-        ends = np.cumsum(self.active_I)
-        query = self.query_I[np.searchsorted(ends, triplet, side="right")]
-        own = np.flatnonzero(self.query_I == query)
-        start, end = ends[own[0]] - self.active_I[own[0]], ends[own[-1]]
-        drawn: np.ndarray = start + random.choice(end - start, min(count, end - start), replace=False)
-        return drawn
+    def _of_their_queries(
+        self, drawn: np.ndarray, end_I: np.ndarray, per_query: int, random: np.random.Generator
+    ) -> np.ndarray:
+        """For each triplet drawn a group of `per_query` of its query, as far as that has them; by their places."""
+        groups: list[np.ndarray] = []
+        pair = np.searchsorted(end_I, drawn, side="right")
+        for query, times in zip(*np.unique(self.query_I[pair], return_counts=True), strict=True):
+            own = np.flatnonzero(self.query_I == query)
+            start, end = end_I[own[0]] - self.active_I[own[0]], end_I[own[-1]]
+            places = start + random.choice(end - start, min(times * per_query, end - start), replace=False)
+            groups += np.split(places, range(per_query, len(places), per_query))
+        order = random.permutation(len(groups))
+        return np.concatenate([np.empty(0, int), *(groups[group] for group in order)])
 
 
 def mine(pool: Pool, query_PD: Tensor, found_PD: Tensor, relevance: Relevance, hardest: int, margin: float) -> Triplets:
@@ -149,6 +154,7 @@ def mine_any(
     place_N = _places(pool, relevance)
     score_QP = query_PD[torch.from_numpy(place_N[pool.query_Q])] @ found_PD.T
     similarity_QP = torch.from_numpy((tfidf_NV[pool.query_Q] @ tfidf_NV[pool.row_P].T).toarray()).to(score_QP)
+    similarity_QP[_copies(pool, relevance).to(score_QP.device)] = torch.inf  # more similar than any other
     positive_QR = _scores_of(score_QP, place_N, pool.relevant_QR)
     similarity_QR = _scores_of(similarity_QP, place_N, pool.relevant_QR)
     query, nth = np.nonzero(pool.relevant_QR >= 0)
@@ -181,10 +187,15 @@ def _scores_of(score_QP: Tensor, place_N: np.ndarray, row_QR: np.ndarray) -> Ten
     return score_QP.gather(1, torch.from_numpy(np.maximum(place_N[row_QR], 0)).to(score_QP.device))
 
 
+def _copies(pool: Pool, relevance: Relevance) -> Tensor:
+    """copy_QP: pool images that are the query itself or a byte copy of it."""
+    return torch.from_numpy(relevance.copy_N[pool.query_Q][:, None] == relevance.copy_N[pool.row_P][None, :])
+
+
 def _related(pool: Pool, relevance: Relevance, place_N: np.ndarray) -> Tensor:
     """related_QP: pool images that are the query itself, one of its relevant images, or a byte copy of it."""
-    related_QP = relevance.copy_N[pool.query_Q][:, None] == relevance.copy_N[pool.row_P][None, :]
+    related_QP = _copies(pool, relevance)
     place_QK = np.where(relevance.index_NK[pool.query_Q] >= 0, place_N[relevance.index_NK[pool.query_Q]], -1)
     query, nth = np.nonzero(place_QK >= 0)
     related_QP[query, place_QK[query, nth]] = True
-    return torch.from_numpy(related_QP)
+    return related_QP

@@ -214,7 +214,9 @@ def test_any_pair_takes_every_image_with_less_similarity_as_non_relevant(seed: i
     for q, others in zip(pool.query_Q.tolist(), pool.relevant_QR.tolist(), strict=True):
         for r in (other for other in others if other >= 0):
             losses = [
-                MARGIN - float(vector[q] @ (vector[r] - vector[n])) for n in pool.row_P.tolist() if s[q, n] < s[q, r]
+                MARGIN - float(vector[q] @ (vector[r] - vector[n]))
+                for n in pool.row_P.tolist()
+                if s[q, n] < s[q, r] and relevance.copy_N[n] != relevance.copy_N[q]
             ]
             expected += sorted((loss for loss in losses if loss > 0), reverse=True)[:hardest]
     found = [MARGIN - float(vector[q] @ (vector[r] - vector[n])) for q, r, n in drawn(triplets)]
@@ -259,5 +261,13 @@ def test_a_query_with_few_triplets_gives_those_it_has() -> None:
         considered=20,
     )
     drawn_T3 = np.concatenate([*triplets.batches(100, 4, np.random.default_rng(0), per_query=5)])
-    assert len(drawn_T3) <= triplets.count
+    assert len(np.unique(drawn_T3, axis=0)) == len(drawn_T3)
     assert {tuple(triplet) for triplet in drawn_T3.tolist()} <= set(drawn(triplets))
+
+
+@pytest.mark.parametrize("per_query", [1, 8])
+def test_no_triplets_give_no_batch(per_query: int) -> None:
+    relevance = Relevance(np.array([[1], [0], [3], [2]]), np.arange(4))
+    embedding_PD = torch.tensor([[1.0, 0], [1, 0], [0, 1], [0, 1]])
+    triplets = mine_images(pool_of(relevance, 0, queries=4, relevant=1), embedding_PD, relevance, 10, MARGIN)
+    assert list(triplets.batches(5, 4, np.random.default_rng(0), per_query)) == []
