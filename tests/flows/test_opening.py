@@ -8,7 +8,6 @@ import pytest
 
 from flows import evaluate, index, train
 from flows.opening import opened
-from scenekin import cli
 from storage import digests
 from storage.digests import _stamps
 from storage.files import list_tree
@@ -59,7 +58,7 @@ def test_commands_hand_the_wish_on_to_their_flows(command: str, rehash: bool, mo
         seen.update(inspect.signature(flow.fn).bind(*args).arguments)
         raise Stopped("seen")
 
-    monkeypatch.setattr(cli, "_run", run)
+    monkeypatch.setattr(f"scenekin.commands.{command}.run_flow", run)
     assert scenekin(command, "photos", *["--rehash"] * rehash).sentence == "scenekin: seen"
     assert seen["rehash"] is rehash
 

@@ -1,0 +1,42 @@
+"""`scenekin check`."""
+
+import os
+
+from scenekin.commands.options import (
+    AsJson,
+    Assignments,
+    CaptionColumn,
+    Collection,
+    ConfigFile,
+    Format,
+    ImageColumn,
+    Images,
+    Workspace,
+)
+from scenekin.commands.running import columns_of, say, settings_of
+
+
+def check(
+    collection: Collection,
+    config: ConfigFile = None,
+    set: Assignments = None,
+    format: Format = None,
+    images: Images = None,
+    image_column: ImageColumn = None,
+    caption_column: CaptionColumn = None,
+    workspace: Workspace = None,  # noqa: ARG001  taken by every command; this one writes nothing
+    json: AsJson = False,
+) -> None:
+    """Say what a collection holds and what is wrong with it; writes nothing."""
+    from storage.files import Source
+    from tasks.collection.check import describe, summary
+    from tasks.collection.config import CollectionConfig
+    from tasks.collection.gather import gather
+    from tasks.collection.records import Files
+    from tasks.progress import progress
+
+    files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in Source(collection, images).trees())
+    settings = settings_of(config, set).collection if config or set else CollectionConfig()  # spares importing Prefect
+    settings = settings.model_copy(update=columns_of(image_column, caption_column))
+    found = gather(files, pictures, format, settings, workers=os.cpu_count() or 1, progress=progress)
+    say(summary(found), json, describe(found))

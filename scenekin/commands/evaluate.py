@@ -1,0 +1,87 @@
+"""`scenekin evaluate`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from scenekin.commands.options import (
+    AsJson,
+    Assignments,
+    CaptionColumn,
+    Collection,
+    ConfigFile,
+    Format,
+    ImageColumn,
+    Images,
+    Model,
+    Rehash,
+    Workspace,
+)
+from scenekin.commands.running import columns_of, path_text, run_flow, say, settings_of, short
+from scenekin.commands.texts import interval_text
+from tasks.metrics.wording import figure_text
+
+if TYPE_CHECKING:
+    from flows.results import EvaluateResult
+
+
+def evaluate(
+    collection: Collection,
+    split: Annotated[str, typer.Option("--split", help="train, validation or test.")] = "test",
+    model: Model = "champion",
+    config: ConfigFile = None,
+    set: Assignments = None,
+    format: Format = None,
+    images: Images = None,
+    image_column: ImageColumn = None,
+    caption_column: CaptionColumn = None,
+    table: Annotated[bool, typer.Option("--table", help="All methods with intervals, as the paper's Table 2.")] = False,
+    rehash: Rehash = False,
+    workspace: Workspace = None,
+    json: AsJson = False,
+) -> None:
+    """Measure a model, the candidates beside it and the untrained baselines on a split."""
+    if split not in ("train", "validation", "test"):
+        raise typer.BadParameter("choose train, validation or test", param_hint="--split")
+    runtime = settings_of(config, set).runtime  # all other settings are those that the model was trained with
+    columns = columns_of(image_column, caption_column)
+    from flows.evaluate import evaluate_flow
+
+    result = run_flow(
+        evaluate_flow, collection, split, model, path_text(workspace), images, format, runtime, columns, rehash
+    )
+    say(result.model_dump(mode="json"), json, table_text(result) if table else evaluate_text(result))
+
+
+def evaluate_text(result: "EvaluateResult") -> str:
+    """The figures, for people."""
+    lines = [
+        f"{result.split}: {result.queries} queries, {result.left_out} left out",
+        f"  {'method':32} NDCG AUC  PCC AUC",
+    ]
+    for summary in result.methods.values():
+        figures = (figure_text(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
+        lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *figures))
+    for name, words in result.words.items():
+        without, at_90, at_80 = (f"{100 * words[at]:.0f} %" for at in ("without", "at_90", "at_80"))
+        lines.append(
+            f"  {result.methods[name]['label']}: {without} of the top 10 hold a word; once it is added {at_90}, "
+            f"where 90 % of the similarity is kept, and {at_80} at 80 %"
+        )
+    return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+
+
+def table_text(result: "EvaluateResult") -> str:
+    """The paper's Table 2, for people."""
+    from tasks.evaluation.methods import in_paper_order
+
+    lines = [f"{'method':32} {'NDCG AUC':21} PCC AUC"]
+    for name in in_paper_order(result.methods):
+        summary = result.methods[name]
+        ndcg, pcc = (
+            f"{figure_text(summary[auc]):>5} {interval_text(summary[f'{auc}_interval'])}"
+            for auc in ("ndcg_auc", "pcc_auc")
+        )
+        lines.append(f"{summary['label']:32} {ndcg:21} {pcc}".rstrip())
+    return "\n".join([*lines, f"Report: {short(Path(result.report))}"])

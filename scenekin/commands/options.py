@@ -1,0 +1,40 @@
+"""The options that commands share."""
+
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+# typer reads these at run time, where it wants Optional.
+Workspace = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--workspace", metavar="DIR", help="Where all is written; else SCENEKIN_HOME, else .scenekin here."),
+]
+Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="A folder, file or URL of images with captions.")]
+Images = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--images", metavar="DIR", help="Where the images are, if elsewhere."),
+]
+Format = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--format", help="The collection's format, if looking at it does not tell."),
+]
+ImageColumn = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--image-column", help="The column of a table that names the images, if its name does not tell."),
+]
+CaptionColumn = Annotated[
+    Optional[str],  # noqa: UP045
+    typer.Option("--caption-column", help="The column of a table that holds the captions."),
+]
+ConfigFile = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--config", metavar="F.yaml", help="Settings; `scenekin config` prints all with their defaults."),
+]
+Assignments = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--set", metavar="KEY=VALUE", help="One setting, as triplets.margin=0.1; may be repeated."),
+]
+Model = Annotated[str, typer.Option("--model", help="An alias or a version number of the registered model.")]
+Rehash = Annotated[bool, typer.Option("--rehash", help="Read all files again and forget what is known of them.")]
+AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else.")]

@@ -1,0 +1,51 @@
+"""`scenekin search`."""
+
+import sys
+from pathlib import Path
+from typing import Annotated, Optional
+
+import typer
+
+from scenekin.commands.options import AsJson, Workspace
+from scenekin.commands.running import say
+
+
+def search(
+    query: Annotated[Optional[Path], typer.Argument(metavar="QUERY", help="An image file.")] = None,  # noqa: UP045
+    id: Annotated[Optional[str], typer.Option("--id", help="Instead, the id of an indexed image.")] = None,  # noqa: UP045
+    text: Annotated[Optional[str], typer.Option("--text", help="Instead, words alone.")] = None,  # noqa: UP045
+    add: Annotated[Optional[list[str]], typer.Option("--add", help="Words to move towards; may be repeated.")] = None,  # noqa: UP045
+    remove: Annotated[Optional[list[str]], typer.Option("--remove", help="Words to move away from.")] = None,  # noqa: UP045
+    alpha: Annotated[Optional[float], typer.Option("--alpha", min=0, help="How far towards.")] = None,  # noqa: UP045
+    beta: Annotated[Optional[float], typer.Option("--beta", min=0, help="How far away.")] = None,  # noqa: UP045
+    top: Annotated[int, typer.Option("--top", min=1, help="How many results.")] = 10,
+    name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
+    workspace: Workspace = None,
+    json: AsJson = False,
+) -> None:
+    """Find the indexed images whose scene is nearest to a query's, moved by words where the model knows any."""
+    from dataclasses import asdict
+
+    from scenekin.searcher import Searcher
+
+    searcher = Searcher.open(workspace, name)
+    weights = {name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None}
+    asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
+    results = searcher.nearest(asked, top)
+    answer = {
+        "model": {"name": searcher.manifest.model.name, "version": searcher.manifest.model.version},
+        "index": {"version": searcher.manifest.version, "images": searcher.manifest.images},
+        "query": {
+            "image": str(query) if query is not None else id,
+            "text": text,
+            "added": list(asked.added),
+            "removed": list(asked.removed),
+            "unknown_terms": list(asked.unknown_terms),
+        },
+        "results": [asdict(result) for result in results],
+    }
+    lines = [f"{result.rank:>4}  {result.score:.3f}  {result.image_id}" for result in results]
+    for word in asked.unknown_terms:
+        near = ", ".join(searcher.text.near(word)) or "nothing"
+        print(f"No caption had {word!r}; it is passed over. Spelled like it: {near}.", file=sys.stderr)
+    say(answer, json, "\n".join(lines) or "The index is empty.")

@@ -1,0 +1,63 @@
+"""`scenekin train`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from scenekin.commands.options import (
+    AsJson,
+    Assignments,
+    CaptionColumn,
+    Collection,
+    ConfigFile,
+    Format,
+    ImageColumn,
+    Images,
+    Rehash,
+    Workspace,
+)
+from scenekin.commands.running import columns_of, path_text, run_flow, say, settings_of, short
+from scenekin.commands.texts import interval_text, problems_text
+from tasks.metrics.wording import figure_text
+
+if TYPE_CHECKING:
+    from flows.results import TrainResult
+    from tasks.evaluation.summary import Gain
+
+
+def train(
+    collection: Collection,
+    config: ConfigFile = None,
+    set: Assignments = None,
+    format: Format = None,
+    images: Images = None,
+    image_column: ImageColumn = None,
+    caption_column: CaptionColumn = None,
+    rehash: Rehash = False,
+    workspace: Workspace = None,
+    json: AsJson = False,
+) -> None:
+    """Learn from a captioned collection; register the better of the candidates."""
+    settings = settings_of(config, set).with_columns(columns_of(image_column, caption_column))
+    from flows.train import train_flow
+
+    result = run_flow(train_flow, collection, settings, path_text(workspace), images, format, rehash)
+    say(result.model_dump(mode="json"), json, train_text(result))
+
+
+def train_text(result: "TrainResult") -> str:
+    """What came of a training, for people."""
+    lines = [f"scenekin version {result.model.version} ({', '.join(result.model.aliases)}): {result.reason}"]
+    for candidate in sorted(result.candidates, key=lambda each: -(each.metrics.get("ndcg_auc") or 0)):
+        figure, interval = figure_text(candidate.metrics.get("ndcg_auc")), interval_text(candidate.ndcg_auc_interval)
+        behind = _behind(candidate.to_best) if candidate.to_best else ""
+        lines.append(f"  {candidate.label:14}  validation NDCG AUC {figure} {interval}{behind}")
+    cached = sum(stage.cached for stage in result.stages)
+    lines.append(f"  stages: {len(result.stages)}, cached: {cached}")
+    lines += problems_text(result.problem_counts)
+    return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+
+
+def _behind(to_best: "Gain") -> str:
+    """How much more the best has."""
+    low, high = to_best.ndcg_auc_interval or (0.0, 0.0)
+    return f", {figure_text(-(to_best.ndcg_auc or 0.0))} {interval_text((-high, -low))} behind"
