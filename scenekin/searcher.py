@@ -128,15 +128,17 @@ class Searcher:
         if not (add or remove or text):
             return Query(start_D)
         cancelled = [stems for stems in map(self.text.stems, add) if stems in [*map(self.text.stems, remove)]]
-        added, removed = (self._known(phrases, cancelled) for phrases in (add, remove))
+        added, removed = self._known(add, cancelled), self._known(remove, cancelled, wanted=False)
         moves = [(alpha, theta_D) for theta_D in added.values()] + [(-beta, theta_D) for theta_D in removed.values()]
         unknown = dict.fromkeys(word for phrase in (text or "", *add, *remove) for word in self.text.unknown(phrase))
         return Query(steer(start_D, moves), tuple(added), tuple(removed), tuple(unknown))
 
-    def _known(self, phrases: Sequence[str], cancelled: Sequence[Mapping[str, int]]) -> dict[str, np.ndarray]:
+    def _known(
+        self, phrases: Sequence[str], cancelled: Sequence[Mapping[str, int]], *, wanted: bool = True
+    ) -> dict[str, np.ndarray]:
         """theta_D by phrase, of those that are not cancelled and have a known word."""
         kept = (phrase for phrase in phrases if self.text.stems(phrase) not in cancelled)
-        return {phrase: theta_D for phrase in kept if (theta_D := self.text.embed(phrase)) is not None}
+        return {phrase: theta_D for phrase in kept if (theta_D := self.text.embed(phrase, wanted=wanted)) is not None}
 
     def _hint(self, text: str) -> str:
         near = dict.fromkeys(word for unknown in self.text.unknown(text) for word in self.text.near(unknown))

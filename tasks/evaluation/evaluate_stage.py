@@ -101,7 +101,7 @@ def _words(
     """How words steer each model that knows any; nothing of a split where that cannot be measured."""
     held = {method: tfidf(list(gallery.captions.values()), text.vocabulary) for method, text in texts.items()}
     measured = {
-        method: measure_words(visual[method], text.text_VD, held[method], gallery.tfidf_NV, seed=seed)
+        method: measure_words(visual[method], text.stem_VD, held[method], gallery.tfidf_NV, seed=seed)
         for method, text in texts.items()
     }
     return {method: figures.model_dump(mode="json") for method, figures in measured.items() if figures is not None}

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from tasks.captions.tfidf import tfidf
 from tasks.evaluation.sheets import Example, ReadImage, first_hits, result_sheet
 from tasks.metrics.ranking import Floats
-from tasks.metrics.steering import moved, steering_words
+from tasks.metrics.steering import steering_words
 from tasks.model.text import TextModel
 from tasks.search.steering import ADD, REMOVE, steer
 
@@ -63,11 +63,11 @@ def make_steered_examples(
     they do not. A query without both is passed over.
     """
     held_NV = tfidf(list(gallery.captions.values()), text.vocabulary)
-    word_W = steering_words(held_NV, text.text_VD)
+    word_W = steering_words(held_NV, text.stem_VD)
     random = np.random.default_rng(seed)
 
     def steered(row: int, weight: float, word: int) -> Floats:
-        theta_D = moved(np.zeros((1, embedding_ND.shape[1])), text.text_VD[[word]])[0]
+        theta_D = text.stem_VD[word]
         score_N: Floats = embedding_ND @ steer(embedding_ND[row], [(weight, theta_D)])
         return score_N
 

@@ -35,15 +35,15 @@ class WordFigures(BaseModel):
 
 
 def measure_words(
-    embedding_ND: np.ndarray, text_VD: np.ndarray, held_NV: csr_array, tfidf_NV: csr_array, *, seed: int
+    embedding_ND: np.ndarray, theta_VD: np.ndarray, held_NV: csr_array, tfidf_NV: csr_array, *, seed: int
 ) -> WordFigures | None:
     """Seeded pairs of a query and a word that it lacks, the word added by a ladder of α, METHOD.md 6.
 
-    `held_NV` says which words an image's captions hold, in the columns of `text_VD`; `tfidf_NV` gives s. Intervals
+    `held_NV` says which words an image's captions hold, in the columns of `theta_VD`; `tfidf_NV` gives s. Intervals
     are 95 % bootstraps over pairs. None where no pair can be drawn, or the images found share no word with the query.
     """
-    query_P, word_P = draw_pairs(held_NV, steering_words(held_NV, text_VD), seed=seed)
-    steered = steer_pairs(embedding_ND, text_VD, held_NV, tfidf_NV, query_P, word_P) if len(query_P) else None
+    query_P, word_P = draw_pairs(held_NV, steering_words(held_NV, theta_VD), seed=seed)
+    steered = steer_pairs(embedding_ND, theta_VD, held_NV, tfidf_NV, query_P, word_P) if len(query_P) else None
     if steered is None or not steered.similarity_PA[:, 0].any():
         return None
     weight_BP = resample_queries(len(query_P), seed) / len(query_P)

@@ -28,11 +28,11 @@ def moved(start_PD: np.ndarray, theta_PD: np.ndarray, alpha: float = 1.0) -> np.
     return unit_PD
 
 
-def steering_words(held_NV: csr_array, text_VD: np.ndarray) -> np.ndarray:
+def steering_words(held_NV: csr_array, theta_VD: np.ndarray) -> np.ndarray:
     """word_W: the columns of words that 2–10 % of the images hold and that have a place among the embeddings."""
     count_V = np.bincount(held_NV.indices, minlength=held_NV.shape[1])
     low, high = (bound * held_NV.shape[0] for bound in HELD_BY)
-    return np.flatnonzero((count_V > 0) & (count_V >= low) & (count_V <= high) & text_VD.any(axis=1))
+    return np.flatnonzero((count_V > 0) & (count_V >= low) & (count_V <= high) & theta_VD.any(axis=1))
 
 
 def draw_pairs(
@@ -49,7 +49,7 @@ def draw_pairs(
 
 def steer_pairs(
     embedding_ND: np.ndarray,
-    text_VD: np.ndarray,
+    theta_VD: np.ndarray,
     held_NV: csr_array,
     tfidf_NV: csr_array,
     query_P: np.ndarray,
@@ -58,16 +58,15 @@ def steer_pairs(
 ) -> Steered:
     """Search by normalise(φ_q + α·θ_word) for each pair, the query itself left out (METHOD.md 6).
 
-    `held_NV` says which words an image's captions hold, in the columns of `text_VD`; `tfidf_NV` gives s.
+    `held_NV` says which words an image's captions hold, in the columns of `theta_VD` (unit length); `tfidf_NV` gives s.
     """
     pair_P1 = np.arange(len(query_P))[:, None]
-    theta_PD = moved(np.zeros_like(text_VD[word_P]), text_VD[word_P])
     holds_PN = held_NV.tocsc()[:, word_P].T.toarray() > 0
     similarity_PN = (tfidf_NV[query_P] @ tfidf_NV.T).toarray()
     top = min(TOP, len(embedding_ND) - 1)
     share, similarity = [], []
     for alpha in alphas:
-        score_PN = moved(embedding_ND[query_P], theta_PD, alpha) @ embedding_ND.T
+        score_PN = moved(embedding_ND[query_P], theta_VD[word_P], alpha) @ embedding_ND.T
         score_PN[pair_P1, query_P[:, None]] = -np.inf
         top_PT = np.argpartition(-score_PN, top - 1, axis=1)[:, :top]
         share.append(holds_PN[pair_P1, top_PT].mean(axis=1))

@@ -40,5 +40,5 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
 def _empty_head(config: ModelConfig) -> Head:
     channels, dimension, landmarks = config.channels, config.dimension, config.landmarks
     if landmarks:
-        return Kernel(torch.zeros(channels), torch.zeros(landmarks, channels), torch.zeros(landmarks, dimension))
+        return Kernel(torch.zeros(channels), torch.zeros(landmarks, channels), torch.zeros(landmarks, dimension - 1))
     return Projection(torch.zeros(channels), torch.zeros(channels, dimension))

@@ -4,6 +4,10 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+CERTAINTY, MOST_CERTAIN = 0.35, 0.5  # the scale chosen on Flickr8k's validation split
+SHORTEST = 1e-12
+BLOCK = 2048  # images whose kernel is held at a time
+
 
 class Projection(nn.Module):
     """φ = normalise( Σ_regions normalise( (descriptor − shift_C) · linear_CD ) )."""
@@ -27,30 +31,50 @@ class Projection(nn.Module):
 
 
 class Kernel(nn.Module):
-    """φ = normalise( K(x, landmarks) · weight_MD ), K = exp(−‖x − landmark‖²) on scaled descriptors (METHOD.md 9)."""
+    """y = K(x, landmarks) · weight_MT with K = exp(−‖x − landmark‖²) on scaled descriptors (METHOD.md 9).
+
+    φ = normalise([c, y/‖y‖]), D = 1 + T. The certainty c = 0.35 ln(‖y‖ / usual_length), at most 0.5 either way, says
+    how much of what captions name the head sees; it comes first, so that a prefix of φ holds it.
+    """
 
     scale_C: Tensor
     landmark_MC: Tensor
-    weight_MD: Tensor
+    weight_MT: Tensor
+    usual_length: Tensor
 
-    def __init__(self, scale_C: Tensor, landmark_MC: Tensor, weight_MD: Tensor) -> None:
+    def __init__(self, scale_C: Tensor, landmark_MC: Tensor, weight_MT: Tensor) -> None:
         super().__init__()
         self.register_buffer("scale_C", scale_C.float())
         self.register_buffer("landmark_MC", landmark_MC.half())  # as features are kept; the largest part by far
-        self.register_buffer("weight_MD", weight_MD.float())
+        self.register_buffer("weight_MT", weight_MT.float())
+        self.register_buffer("usual_length", torch.ones(()))
 
     @property
     def dimension(self) -> int:
         """D."""
-        return self.weight_MD.shape[1]
+        return 1 + self.weight_MT.shape[1]
+
+    @torch.inference_mode()
+    def calibrate(self, descriptor_NC: Tensor) -> None:
+        """Set `usual_length` to the geometric mean of ‖y‖ over images that the head was not fitted to."""
+        length_N = torch.cat([self._targets(block_BC).norm(dim=1) for block_BC in descriptor_NC.split(BLOCK)])
+        self.usual_length.copy_(length_N.clamp(min=SHORTEST).log().mean().exp())
 
     def forward(self, descriptor_SC: Tensor, owner_S: Tensor, images: int) -> Tensor:
         """embedding_BD, unit length, of B = `images` images with one descriptor each."""
         if len(descriptor_SC) != images:
             raise ValueError("a kernel takes one descriptor an image")
         with torch.autocast(owner_S.device.type, enabled=False):  # differences of large numbers need float32
-            kernel_BM = gaussian(descriptor_SC.float() * self.scale_C, self.landmark_MC.float() * self.scale_C)
-            return F.normalize(kernel_BM @ self.weight_MD, dim=-1)
+            target_BT = self._targets(descriptor_SC)
+            length_B1 = target_BT.norm(dim=1, keepdim=True).clamp(min=SHORTEST)
+            certainty_B1 = CERTAINTY * (length_B1 / self.usual_length).log()
+            return F.normalize(
+                torch.cat([certainty_B1.clamp(-MOST_CERTAIN, MOST_CERTAIN), target_BT / length_B1], dim=1), dim=-1
+            )
+
+    def _targets(self, descriptor_BC: Tensor) -> Tensor:
+        kernel_BM = gaussian(descriptor_BC.float() * self.scale_C, self.landmark_MC.float() * self.scale_C)
+        return kernel_BM @ self.weight_MT
 
 
 def gaussian(x_NC: Tensor, y_MC: Tensor) -> Tensor:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
@@ -22,22 +23,39 @@ SUGGESTIONS = 3
 
 @dataclass(frozen=True)
 class TextModel:
-    """The vocabulary, and text_VD that takes a tf-idf vector to the images' space."""
+    """The vocabulary, and text_VT that takes a tf-idf vector to the images' space.
+
+    Where images have a certainty as their first coordinate, `certainty` is what words ask for of it, and D is 1 + T.
+    """
 
     vocabulary: Vocabulary
-    text_VD: np.ndarray
+    text_VT: np.ndarray
+    certainty: float | None = None
 
-    def embed(self, phrase: str) -> np.ndarray | None:
-        """embedding_D, unit length: θ = normalise(tf-idf · text_VD); None where no word of the phrase has a weight."""
-        embedding_D: np.ndarray = self.embed_bags([[phrase]])[0]
-        return embedding_D if embedding_D.any() else None
+    def embed(self, phrase: str, *, wanted: bool = True) -> np.ndarray | None:
+        """θ_D, unit length, of tf-idf · text_VT; None where no word of the phrase has a weight.
 
-    def embed_bags(self, captions_N: Sequence[Sequence[str]]) -> np.ndarray:
-        """embedding_ND: θ of each image's captions as one bag, unit length, 0 where no word of them has a weight."""
-        summed_ND: np.ndarray = (tfidf(captions_N, self.vocabulary) @ self.text_VD).astype(np.float32)
-        length_N1 = np.linalg.norm(summed_ND, axis=1, keepdims=True)
-        embedding_ND: np.ndarray = np.divide(summed_ND, length_N1, out=np.zeros_like(summed_ND), where=length_N1 > 0)
-        return embedding_ND
+        An unwanted phrase asks for no certainty: an image that the model is unsure of may well show what it names.
+        """
+        theta_D: np.ndarray = self.embed_bags([[phrase]], wanted=wanted)[0]
+        return theta_D if theta_D.any() else None
+
+    def embed_bags(self, captions_N: Sequence[Sequence[str]], *, wanted: bool = True) -> np.ndarray:
+        """θ_ND of each image's captions as one bag, unit length, 0 where no word of them has a weight."""
+        return self._theta(tfidf(captions_N, self.vocabulary) @ self.text_VT, wanted)
+
+    @cached_property
+    def stem_VD(self) -> np.ndarray:
+        """θ of each stem alone, unit length, 0 where it has no place."""
+        return self._theta(self.text_VT, wanted=True)
+
+    def _theta(self, summed_NT: np.ndarray, wanted: bool) -> np.ndarray:
+        """normalise(t), and where images have a certainty normalise([certainty, normalise(t)])."""
+        theta_ND = _unit(summed_NT.astype(np.float32))
+        if self.certainty is None:
+            return theta_ND
+        asked_N1 = np.where(theta_ND.any(axis=1, keepdims=True), np.float32(self.certainty if wanted else 0), 0)
+        return _unit(np.hstack([asked_N1, theta_ND]))
 
     def stems(self, phrase: str) -> dict[str, int]:
         """The phrase as captions are read: stems with their counts."""
@@ -52,9 +70,16 @@ class TextModel:
         return get_close_matches(word, self.vocabulary.words, SUGGESTIONS)
 
 
-def save_text(text_VD: np.ndarray, folder: Path) -> None:
+def _unit(value_NT: np.ndarray) -> np.ndarray:
+    length_N1 = np.linalg.norm(value_NT, axis=1, keepdims=True)
+    unit_NT: np.ndarray = np.divide(value_NT, length_N1, out=np.zeros_like(value_NT), where=length_N1 > 0)
+    return unit_NT
+
+
+def save_text(text_VT: np.ndarray, folder: Path, certainty: float | None = None) -> None:
     """Write the text embedding beside a model, in float16."""
-    save_file({"text_VD": np.ascontiguousarray(text_VD, np.float16)}, folder / TEXT)
+    asked = {} if certainty is None else {"certainty": np.array(certainty)}
+    save_file({"text_VT": np.ascontiguousarray(text_VT, np.float16), **asked}, folder / TEXT)
 
 
 def load_text(folder: Path) -> TextModel | None:
@@ -62,7 +87,9 @@ def load_text(folder: Path) -> TextModel | None:
     if not (folder / TEXT).exists():
         return None
     try:
-        text_VD = load_file(folder / TEXT)["text_VD"].astype(np.float32)
-        return TextModel(vocabulary_from(pq.read_table(folder / VOCABULARY)), text_VD)
+        tensors = load_file(folder / TEXT)
+        certainty = float(tensors["certainty"]) if "certainty" in tensors else None
+        vocabulary = vocabulary_from(pq.read_table(folder / VOCABULARY))
+        return TextModel(vocabulary, tensors["text_VT"].astype(np.float32), certainty)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise InputError(f"The words of the model in {folder} cannot be loaded ({type(error).__name__}).") from error

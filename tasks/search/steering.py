@@ -4,12 +4,13 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from tasks.metrics.steering import moved
+
 ADD, REMOVE = 1.0, 0.5  # how far: α and β
 
 
 def steer(start_D: np.ndarray, moves: Iterable[tuple[float, np.ndarray]]) -> np.ndarray:
     """query_D = normalise(start + Σ weight · θ), unit length; the start itself where all cancels."""
-    moved_D = start_D + sum((weight * theta_D for weight, theta_D in moves), np.zeros_like(start_D))
-    length = float(np.linalg.norm(moved_D))
-    query_D: np.ndarray = moved_D / length if length > 0 else start_D
-    return query_D
+    move_D = sum((weight * theta_D for weight, theta_D in moves), np.zeros_like(start_D))
+    query_D: np.ndarray = moved(start_D[None], move_D[None])[0]
+    return query_D if query_D.any() else start_D

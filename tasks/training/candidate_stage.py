@@ -99,12 +99,13 @@ def write(
     run_id: str,
     score: float,
     facts: Mapping[str, object],
-    text_VD: np.ndarray | None = None,
+    text_VT: np.ndarray | None = None,
+    certainty: float | None = None,
 ) -> None:
     """The model, with its text embedding if it has one, and what its stage is known by → model/ and training.json."""
     (run.folder / "model").mkdir()
     save(model, vocabulary, run.folder / "model")
-    if text_VD is not None:
-        save_text(text_VD, run.folder / "model")
+    if text_VT is not None:
+        save_text(text_VT, run.folder / "model", certainty)
     summary = {"method": model.config.method, "run_id": run_id, "validation_ndcg_auc": score, **facts}
     (run.folder / "training.json").write_text(json.dumps(summary, indent=1))

@@ -60,18 +60,24 @@ class RidgeConfig(BaseModel):
 
     `bandwidth` of the Gaussian kernel is in units of the features' spread. Up to `exact` train images the kernel is
     solved whole, in 24 bytes an entry of N × N; past that it is approximated by `landmarks` of them (Nyström).
-    `dimension` may be cut: the first coordinates explain most. Defaults chosen on Flickr8k's validation split.
+    `dimension` may be cut: the first coordinates explain most, and a kernel's very first one is its certainty.
+    Defaults chosen on Flickr8k's validation split.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     pooling: PoolingConfig = PoolingConfig(kind="blocks")
     kernel: Literal["gaussian", "linear"] = "gaussian"
-    dimension: int = Field(default=512, ge=1)
+    dimension: int = Field(default=512, ge=2)
     bandwidth: float = Field(default=0.7, gt=0, allow_inf_nan=False)
     exact: int = Field(default=20_000, ge=1)
     landmarks: int = Field(default=8192, ge=1)
     penalties: tuple[Penalty, ...] = Field(default=(0.03, 0.1, 0.3, 1.0, 3.0, 10.0), min_length=1)
+
+    @property
+    def topics(self) -> int:
+        """How many coordinates are regressed."""
+        return self.dimension - 1 if self.kernel == "gaussian" else self.dimension
 
     def landmarks_of(self, images: int) -> int | None:
         """How many landmarks the kernel of that many train images takes, None where it is solved whole."""

@@ -7,12 +7,12 @@ from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf_from
 from tasks.features.descriptors import project
 from tasks.model.config import BackboneConfig
-from tasks.model.head import Head
+from tasks.model.head import Head, Kernel
 from tasks.progress import progress
 from tasks.training.candidate_stage import Opened, settings, write
 from tasks.training.config import RidgeConfig
 from tasks.training.inputs import TrainingData
-from tasks.training.ridge import best_of, caption_space, kernel_heads, linear_heads
+from tasks.training.ridge import ASKED_CERTAINTY, best_of, caption_space, kernel_heads, linear_heads
 
 
 def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int) -> None:
@@ -34,15 +34,17 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
 
         def score(head: Head) -> float:
             on_step(1)
+            if isinstance(head, Kernel):
+                head.calibrate(validation.single())
             return opened.truth.ndcg_auc(project(head, validation).numpy())
 
-        space = caption_space(tfidf_from(opened.tfidf_table), config.dimension, seed)
+        space = caption_space(tfidf_from(opened.tfidf_table), config.topics, seed)
         heads: Iterator[tuple[float, Head]] = (
-            linear_heads(train_NC, space.target_ND, config.penalties)
+            linear_heads(train_NC, space.target_NT, config.penalties)
             if config.kernel == "linear"
             else kernel_heads(
                 train_NC,
-                space.target_ND,
+                space.target_NT,
                 config.penalties,
                 blocks=opened.blocks(config.pooling),
                 bandwidth=config.bandwidth,
@@ -55,4 +57,5 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
         facts = {"penalty": fit.penalty, "scores": fit.scores}
         model = opened.model("regression", config.pooling, fit.head)
-        write(run, model, opened.vocabulary, log.run_id, best, facts, text_VD=space.text_VD)
+        certainty = ASKED_CERTAINTY if isinstance(fit.head, Kernel) else None
+        write(run, model, opened.vocabulary, log.run_id, best, facts, text_VT=space.text_VT, certainty=certainty)

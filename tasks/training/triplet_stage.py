@@ -77,8 +77,8 @@ def train(
             "skipped": trained.skipped,
             "collapsed": trained.collapsed,
         }
-        text_VD = None if text is None else text.text_VD.detach().cpu().numpy()
-        write(run, model, opened.vocabulary, log.run_id, trained.best_score, facts, text_VD=text_VD)
+        text_VT = None if text is None else text.text_VD.detach().cpu().numpy()
+        write(run, model, opened.vocabulary, log.run_id, trained.best_score, facts, text_VT=text_VT)
 
 
 def _learner(

@@ -227,7 +227,7 @@ def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, mon
     monkeypatch.setattr(
         ridge_stage,
         "caption_space",
-        lambda *given: replace(space(*given), target_ND=space(*given).target_ND.clip(0)),
+        lambda *given: replace(space(*given), target_NT=space(*given).target_NT.clip(0)),
     )
     edit(monkeypatch, "tasks.training.ridge", "pass")
     assert steps_run(trained_copy.train().answer) == {"ridge", "ridge embeds", "evaluation", "report"}

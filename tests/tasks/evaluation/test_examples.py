@@ -115,5 +115,5 @@ def test_a_query_without_a_word_to_remove_is_passed_over(
     examples = make_steered_examples(gallery, QUERY_Q, embedding_ND, text, count=99, seed=0)
     ids = list(gallery.captions)
     assert sorted(example.query_id for example in examples) == [ids[row] for row in QUERY_Q if row % 4]
-    wordless = TextModel(text.vocabulary, 0 * text.text_VD)
+    wordless = TextModel(text.vocabulary, 0 * text.text_VT)
     assert make_steered_examples(gallery, QUERY_Q, embedding_ND, wordless, count=3, seed=0) == []

@@ -16,14 +16,14 @@ def tfidf_NV() -> csr_array:
 
 
 def test_figures_are_those_of_seeded_pairs_with_intervals_around_them(tfidf_NV: csr_array) -> None:
-    text_VD = np.random.default_rng(1).normal(size=(STEMS, 8))
-    embedding_ND = tfidf_NV @ text_VD
-    figures = measure_words(embedding_ND, text_VD, tfidf_NV, tfidf_NV, seed=3)
-    assert figures == measure_words(embedding_ND, text_VD, tfidf_NV, tfidf_NV, seed=3)
-    assert figures != measure_words(embedding_ND, text_VD, tfidf_NV, tfidf_NV, seed=4)
+    theta_VD = np.random.default_rng(1).normal(size=(STEMS, 8))
+    embedding_ND = tfidf_NV @ theta_VD
+    figures = measure_words(embedding_ND, theta_VD, tfidf_NV, tfidf_NV, seed=3)
+    assert figures == measure_words(embedding_ND, theta_VD, tfidf_NV, tfidf_NV, seed=3)
+    assert figures != measure_words(embedding_ND, theta_VD, tfidf_NV, tfidf_NV, seed=4)
     assert figures is not None
-    query_P, word_P = draw_pairs(tfidf_NV, steering_words(tfidf_NV, text_VD), seed=3)
-    steered = steer_pairs(embedding_ND, text_VD, tfidf_NV, tfidf_NV, query_P, word_P)
+    query_P, word_P = draw_pairs(tfidf_NV, steering_words(tfidf_NV, theta_VD), seed=3)
+    steered = steer_pairs(embedding_ND, theta_VD, tfidf_NV, tfidf_NV, query_P, word_P)
     share_A, similarity_A = steered.share_PA.mean(axis=0), steered.similarity_PA.mean(axis=0)
     assert figures.pairs == len(query_P)
     assert (figures.without, figures.at_90, figures.at_80) == pytest.approx(
@@ -41,7 +41,7 @@ def test_figures_are_those_of_seeded_pairs_with_intervals_around_them(tfidf_NV: 
 def test_nothing_is_said_where_nothing_can_be_measured(tfidf_NV: csr_array) -> None:
     everywhere_NV = csr_array(np.ones((IMAGES, 2)) / 2**0.5)  # words that all images hold
     assert measure_words(np.eye(IMAGES), np.ones((2, IMAGES)), everywhere_NV, everywhere_NV, seed=0) is None
-    text_VD = np.ones((STEMS, 4))
-    assert measure_words(np.ones((IMAGES, 4)), 0 * text_VD, tfidf_NV, tfidf_NV, seed=0) is None
+    theta_VD = np.ones((STEMS, 4))
+    assert measure_words(np.ones((IMAGES, 4)), 0 * theta_VD, tfidf_NV, tfidf_NV, seed=0) is None
     apart_NV = csr_array((IMAGES, STEMS))  # no two images are alike
-    assert measure_words(np.ones((IMAGES, 4)), text_VD, tfidf_NV, apart_NV, seed=0) is None
+    assert measure_words(np.ones((IMAGES, 4)), theta_VD, tfidf_NV, apart_NV, seed=0) is None

@@ -17,14 +17,15 @@ def held_NV() -> csr_array:
 
 
 @pytest.fixture(scope="module")
-def text_VD() -> np.ndarray:
-    return np.random.default_rng(1).normal(size=(STEMS, DIMENSION))
+def theta_VD() -> np.ndarray:
+    value_VD = np.random.default_rng(1).normal(size=(STEMS, DIMENSION))
+    return value_VD / np.linalg.norm(value_VD, axis=1, keepdims=True)
 
 
 @pytest.fixture(scope="module")
-def embedding_ND(held_NV: csr_array, text_VD: np.ndarray) -> np.ndarray:
+def embedding_ND(held_NV: csr_array, theta_VD: np.ndarray) -> np.ndarray:
     """Images near their words."""
-    value_ND = held_NV @ text_VD + 0.3 * np.random.default_rng(2).normal(size=(IMAGES, DIMENSION))
+    value_ND = held_NV @ theta_VD + 0.3 * np.random.default_rng(2).normal(size=(IMAGES, DIMENSION))
     return value_ND / np.linalg.norm(value_ND, axis=1, keepdims=True)
 
 
@@ -34,18 +35,18 @@ def test_moving_is_a_sum_of_unit_length() -> None:
     np.testing.assert_array_equal(moved(theta_PD, theta_PD)[1], [0, 0])
 
 
-def test_words_tell_images_apart_and_have_a_place(held_NV: csr_array, text_VD: np.ndarray) -> None:
+def test_words_tell_images_apart_and_have_a_place(held_NV: csr_array, theta_VD: np.ndarray) -> None:
     counts = [sum(held_NV.toarray()[:, word] > 0) for word in range(STEMS)]
     expected = [word for word in range(STEMS) if counts[word] and 0.02 * IMAGES <= counts[word] <= 0.10 * IMAGES]
     assert 3 < len(expected) < STEMS
-    assert steering_words(held_NV, text_VD).tolist() == expected
-    placeless_VD = text_VD.copy()
+    assert steering_words(held_NV, theta_VD).tolist() == expected
+    placeless_VD = theta_VD.copy()
     placeless_VD[expected[0]] = 0
     assert steering_words(held_NV, placeless_VD).tolist() == expected[1:]
 
 
-def test_pairs_are_seeded_and_each_is_a_query_that_lacks_its_word(held_NV: csr_array, text_VD: np.ndarray) -> None:
-    word_W = steering_words(held_NV, text_VD)
+def test_pairs_are_seeded_and_each_is_a_query_that_lacks_its_word(held_NV: csr_array, theta_VD: np.ndarray) -> None:
+    word_W = steering_words(held_NV, theta_VD)
     every = list(zip(*draw_pairs(held_NV, word_W, seed=0), strict=True))
     dense_NV = held_NV.toarray()
     asking = range(IMAGES - 2)
@@ -63,15 +64,15 @@ def test_where_there_are_no_words_or_no_queries_there_are_no_pairs(held_NV: csr_
 
 
 def test_a_steered_search_by_the_slow_formula(
-    held_NV: csr_array, text_VD: np.ndarray, embedding_ND: np.ndarray
+    held_NV: csr_array, theta_VD: np.ndarray, embedding_ND: np.ndarray
 ) -> None:
-    query_P, word_P = draw_pairs(held_NV, steering_words(held_NV, text_VD), seed=0, pairs=40)
+    query_P, word_P = draw_pairs(held_NV, steering_words(held_NV, theta_VD), seed=0, pairs=40)
     alphas = (0.0, 0.7, 3.0)
-    steered = steer_pairs(embedding_ND, text_VD, held_NV, held_NV, query_P, word_P, alphas)
+    steered = steer_pairs(embedding_ND, theta_VD, held_NV, held_NV, query_P, word_P, alphas)
     dense_NV = held_NV.toarray()
     for pair, (query, word) in enumerate(zip(query_P, word_P, strict=True)):
         for place, alpha in enumerate(alphas):
-            asked_D = embedding_ND[query] + alpha * text_VD[word] / np.linalg.norm(text_VD[word])
+            asked_D = embedding_ND[query] + alpha * theta_VD[word]
             order = [n for n in np.argsort(-(embedding_ND @ asked_D)) if n != query][:TOP]
             share = np.mean([dense_NV[n, word] > 0 for n in order])
             similarity = np.mean([dense_NV[n] @ dense_NV[query] for n in order])

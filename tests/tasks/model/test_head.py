@@ -70,8 +70,28 @@ def test_a_kernel_by_the_formula() -> None:
     head, descriptor_BC = tiny_kernel(), random(3, 8, seed=3)
     for image, embedding_D in zip(descriptor_BC, head(*flatten_regions(descriptor_BC[:, None])), strict=True):
         squared_M = ((image - head.landmark_MC.float()) * head.scale_C).square().sum(1)
-        expected_D = (-squared_M).exp() @ head.weight_MD
+        target_T = (-squared_M).exp() @ head.weight_MT
+        certainty = (0.35 * target_T.norm().log()).clamp(-0.5, 0.5)
+        expected_D = torch.cat([certainty[None], target_T / target_T.norm()])
         torch.testing.assert_close(embedding_D, expected_D / expected_D.norm(), rtol=1e-4, atol=1e-5)
+
+
+def test_an_image_of_usual_length_has_no_certainty_and_shorter_ones_have_less() -> None:
+    head, descriptor_BC = tiny_kernel(), random(7, 8, seed=3)
+    length_B = head._targets(descriptor_BC).norm(dim=1)
+    head.calibrate(descriptor_BC)
+    torch.testing.assert_close(head.usual_length, length_B.log().mean().exp())
+    certainty_B = head(descriptor_BC, torch.arange(7), 7)[:, 0]
+    assert ((certainty_B > 0) == (length_B > head.usual_length)).all()
+    assert (certainty_B[length_B.argsort()].diff() >= -1e-6).all()
+    head.calibrate(descriptor_BC[:1])
+    torch.testing.assert_close(head(descriptor_BC[:1], torch.zeros(1), 1)[0, 0], torch.tensor(0.0), atol=1e-6, rtol=0)
+
+
+def test_an_image_far_from_every_landmark_has_a_place_of_least_certainty() -> None:
+    head = tiny_kernel()
+    embedding_BD = head(torch.full((1, 8), 1e3), torch.zeros(1), 1)
+    torch.testing.assert_close(embedding_BD, torch.eye(1 + DIMENSION)[:1] * -1)
 
 
 def test_a_kernel_takes_one_descriptor_an_image() -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +23,12 @@ def text() -> TextModel:
 @pytest.fixture
 def folder(text: TextModel, tmp_path: Path) -> Path:
     pq.write_table(vocabulary_table(VOCABULARY_OF), tmp_path / VOCABULARY)
-    save_text(text.text_VD, tmp_path)
+    save_text(text.text_VT, tmp_path)
     return tmp_path
 
 
 def test_a_phrase_by_the_formula(text: TextModel) -> None:
-    expected_D = (tfidf([["a running dog"]], VOCABULARY_OF) @ text.text_VD)[0]
+    expected_D = (tfidf([["a running dog"]], VOCABULARY_OF) @ text.text_VT)[0]
     np.testing.assert_allclose(text.embed("a running dog"), expected_D / np.linalg.norm(expected_D), rtol=1e-5)
 
 
@@ -50,17 +51,38 @@ def test_captions_of_an_image_are_one_bag(text: TextModel) -> None:
     assert embedding_ND.dtype == np.float32
 
 
+def test_words_ask_for_certainty_unless_they_are_unwanted(text: TextModel) -> None:
+    plain_T, sure = text.embed("a dog"), replace(text, certainty=0.6)
+    assert plain_T is not None
+    theta_D = np.array([0.6, *plain_T]) / np.sqrt(1.36)
+    np.testing.assert_allclose(sure.embed("a dog"), theta_D, rtol=1e-5)
+    np.testing.assert_allclose(sure.embed("a dog", wanted=False), [0, *plain_T], rtol=1e-5)
+    assert sure.embed("zeppelin") is sure.embed("zeppelin", wanted=False) is None
+
+
+@pytest.mark.parametrize("certainty", [None, 0.6])
+def test_each_stem_goes_where_its_word_goes(text: TextModel, certainty: float | None) -> None:
+    text = replace(text, certainty=certainty)
+    for stem, theta_D in zip(text.vocabulary.stems, text.stem_VD, strict=True):
+        if (alone_D := text.embed(stem)) is not None:  # `a` has no weight
+            np.testing.assert_allclose(theta_D, alone_D, rtol=1e-5)
+    assert not replace(text, text_VT=0 * text.text_VT).stem_VD.any()
+
+
 def test_unknown_words_are_named_with_known_ones_of_like_spelling(text: TextModel) -> None:
     assert text.unknown("a Zeppelin and dogs") == ["zeppelin", "and"]
     assert text.near("boats") == ["boat"]
     assert text.near("zeppelin") == []
 
 
-def test_at_rest_it_stays_what_it_was(text: TextModel, folder: Path) -> None:
+@pytest.mark.parametrize("certainty", [None, 0.6])
+def test_at_rest_it_stays_what_it_was(text: TextModel, folder: Path, certainty: float | None) -> None:
+    save_text(text.text_VT, folder, certainty)
     loaded = load_text(folder)
     assert loaded is not None
+    assert loaded.certainty == certainty
     assert loaded.vocabulary.stems == text.vocabulary.stems
-    np.testing.assert_allclose(loaded.text_VD, text.text_VD, atol=2e-3)
+    np.testing.assert_allclose(loaded.text_VT, text.text_VT, atol=2e-3)
 
 
 def test_a_model_without_words_has_none(folder: Path) -> None:

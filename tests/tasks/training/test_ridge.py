@@ -18,8 +18,8 @@ def target(images: int = 60, dimension: int = 3) -> np.ndarray:
     return np.random.default_rng(0).normal(size=(images, dimension))
 
 
-def fitted(descriptor_NC: torch.Tensor, target_ND: np.ndarray) -> list[Projection]:
-    return [head for _, head in linear_heads(descriptor_NC, target_ND, PENALTIES)]
+def fitted(descriptor_NC: torch.Tensor, target_NT: np.ndarray) -> list[Projection]:
+    return [head for _, head in linear_heads(descriptor_NC, target_NT, PENALTIES)]
 
 
 def captions() -> csr_array:
@@ -29,13 +29,13 @@ def captions() -> csr_array:
 
 @pytest.mark.parametrize("images", [60, 5])
 def test_each_head_solves_the_ridge_of_targets_on_scaled_descriptors(images: int) -> None:
-    descriptor_NC, target_ND = random(images, 8) + 3, target(images)
+    descriptor_NC, target_NT = random(images, 8) + 3, target(images)
     centred_NC = descriptor_NC.double().numpy() - descriptor_NC.double().numpy().mean(0)
     unit = np.sqrt((centred_NC**2).sum(1).mean())
     scaled_NC = centred_NC / unit
-    for penalty, head in zip(PENALTIES, fitted(descriptor_NC, target_ND), strict=True):
+    for penalty, head in zip(PENALTIES, fitted(descriptor_NC, target_NT), strict=True):
         gram_CC = scaled_NC.T @ scaled_NC + penalty * np.eye(8)
-        expected_CD = np.linalg.solve(gram_CC, scaled_NC.T @ target_ND) / unit
+        expected_CD = np.linalg.solve(gram_CC, scaled_NC.T @ target_NT) / unit
         np.testing.assert_allclose(head.linear_CD.detach(), expected_CD, rtol=1e-4, atol=1e-6)
         np.testing.assert_allclose(head.shift_C.detach(), descriptor_NC.numpy().mean(0), rtol=1e-5)
 
@@ -56,10 +56,10 @@ def test_the_best_penalty_stays_and_the_first_of_equals() -> None:
 
 def test_a_linear_relation_is_found() -> None:
     descriptor_NC = random(200, 8)
-    target_ND = ((descriptor_NC - descriptor_NC.mean(0)) @ random(8, 3, seed=1)).numpy()
-    ((_, head),) = linear_heads(descriptor_NC, target_ND, [1e-6])
+    target_NT = ((descriptor_NC - descriptor_NC.mean(0)) @ random(8, 3, seed=1)).numpy()
+    ((_, head),) = linear_heads(descriptor_NC, target_NT, [1e-6])
     embedding_ND = head(descriptor_NC, torch.arange(200), 200).detach().numpy()
-    np.testing.assert_allclose(embedding_ND, target_ND / np.linalg.norm(target_ND, axis=1, keepdims=True), atol=1e-3)
+    np.testing.assert_allclose(embedding_ND, target_NT / np.linalg.norm(target_NT, axis=1, keepdims=True), atol=1e-3)
 
 
 def test_descriptors_that_are_all_alike_give_a_finite_head() -> None:
@@ -71,9 +71,9 @@ BLOCKS = (5, 3)
 
 
 def kernels(images: int, landmarks: int | None) -> list[Kernel]:
-    descriptor_NC, target_ND = random(images, 8).half().float(), target(images)
+    descriptor_NC, target_NT = random(images, 8).half().float(), target(images)
     options = {"blocks": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
-    return [head for _, head in kernel_heads(descriptor_NC, target_ND, PENALTIES, **options)]
+    return [head for _, head in kernel_heads(descriptor_NC, target_NT, PENALTIES, **options)]
 
 
 def slow_kernel(x_NC: np.ndarray, y_MC: np.ndarray, train_NC: np.ndarray, bandwidth: float = 0.7) -> np.ndarray:
@@ -95,7 +95,7 @@ def test_the_kernel_solves_the_ridge_of_targets() -> None:
     for penalty, head in zip(PENALTIES, kernels(60, landmarks=None), strict=True):
         weight_ND = np.linalg.solve(kernel_NN + penalty * np.eye(60), target())
         expected_BD = unit(slow_kernel(query_BC.double().numpy(), train_NC, train_NC) @ weight_ND)
-        np.testing.assert_allclose(head(query_BC, torch.arange(7), 7), expected_BD, atol=1e-4)
+        np.testing.assert_allclose(unit(head(query_BC, torch.arange(7), 7)[:, 1:]), expected_BD, atol=1e-4)
 
 
 def test_landmarks_solve_the_normal_equations(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,15 +106,15 @@ def test_landmarks_solve_the_normal_equations(monkeypatch: pytest.MonkeyPatch) -
         assert len({tuple(row) for row in landmark_MC} & {tuple(row) for row in train_NC}) == 20
         kernel_NM = slow_kernel(train_NC, landmark_MC, train_NC)
         kernel_MM = slow_kernel(landmark_MC, landmark_MC, train_NC)
-        weight_MD = np.linalg.solve(kernel_NM.T @ kernel_NM + penalty * kernel_MM, kernel_NM.T @ target())
-        expected_BD = unit(slow_kernel(query_BC.double().numpy(), landmark_MC, train_NC) @ weight_MD)
-        np.testing.assert_allclose(head(query_BC, torch.arange(7), 7), expected_BD, atol=1e-3)
+        weight_MT = np.linalg.solve(kernel_NM.T @ kernel_NM + penalty * kernel_MM, kernel_NM.T @ target())
+        expected_BD = unit(slow_kernel(query_BC.double().numpy(), landmark_MC, train_NC) @ weight_MT)
+        np.testing.assert_allclose(unit(head(query_BC, torch.arange(7), 7)[:, 1:]), expected_BD, atol=1e-3)
 
 
 def test_the_same_seed_gives_the_same_landmarks() -> None:
     for one, other in zip(kernels(60, 20), kernels(60, 20), strict=True):
         assert torch.equal(one.landmark_MC, other.landmark_MC)
-        assert torch.equal(one.weight_MD, other.weight_MD)
+        assert torch.equal(one.weight_MT, other.weight_MT)
 
 
 def test_descriptors_that_are_all_alike_give_a_finite_kernel() -> None:
@@ -132,41 +132,41 @@ def test_every_block_has_the_same_spread() -> None:
 
 
 def test_targets_keep_the_similarities_of_the_captions() -> None:
-    target_ND = caption_space(captions(), 12, seed=0).target_ND
+    target_NT = caption_space(captions(), 12, seed=0).target_NT
     value_NV = captions().toarray()
     centred_NV = value_NV - value_NV.mean(0)
-    np.testing.assert_allclose(target_ND @ target_ND.T, centred_NV @ centred_NV.T, atol=1e-9)
+    np.testing.assert_allclose(target_NT @ target_NT.T, centred_NV @ centred_NV.T, atol=1e-9)
 
 
 def test_targets_are_centred_and_as_many_as_there_can_be() -> None:
     for dimension, kept in [(3, 3), (12, 12), (500, 12)]:
-        target_ND = caption_space(captions(), dimension, seed=0).target_ND
-        assert target_ND.shape == (40, kept)
-        np.testing.assert_allclose(target_ND.mean(0), 0, atol=1e-12)
+        target_NT = caption_space(captions(), dimension, seed=0).target_NT
+        assert target_NT.shape == (40, kept)
+        np.testing.assert_allclose(target_NT.mean(0), 0, atol=1e-12)
 
 
 def test_the_leading_targets_are_those_of_the_decomposition() -> None:
     left_NV, scale_V, _ = np.linalg.svd(captions().toarray(), full_matrices=False)
     expected_ND = (left_NV * scale_V)[:, :4]
     expected_ND = expected_ND - expected_ND.mean(0)
-    target_ND = caption_space(captions(), 4, seed=0).target_ND
-    for found_N, expected_N in zip(target_ND.T, expected_ND.T, strict=True):
+    target_NT = caption_space(captions(), 4, seed=0).target_NT
+    for found_N, expected_N in zip(target_NT.T, expected_ND.T, strict=True):
         np.testing.assert_allclose(found_N * np.sign(found_N @ expected_N), expected_N, atol=1e-6)
     assert all(a >= b for a, b in pairwise(scale_V))
 
 
 def test_the_same_seed_gives_the_same_targets() -> None:
     one, other = (caption_space(captions(), 4, seed=1) for _ in range(2))
-    np.testing.assert_array_equal(one.target_ND, other.target_ND)
-    np.testing.assert_array_equal(one.text_VD, other.text_VD)
+    np.testing.assert_array_equal(one.target_NT, other.target_NT)
+    np.testing.assert_array_equal(one.text_VT, other.text_VT)
 
 
 def test_words_go_by_the_right_singular_vectors_and_the_root_of_their_values() -> None:
     _, scale_V, right_VV = np.linalg.svd(captions().toarray(), full_matrices=False)
-    text_VD = caption_space(captions(), 4, seed=0).text_VD
-    np.testing.assert_allclose(text_VD.T @ text_VD, np.diag(scale_V[:4] / scale_V[0]), atol=1e-6)
-    projected_VD = right_VV[:4].T @ (right_VV[:4] @ text_VD)  # it lies in their span
-    np.testing.assert_allclose(projected_VD, text_VD, atol=1e-6)
+    text_VT = caption_space(captions(), 4, seed=0).text_VT
+    np.testing.assert_allclose(text_VT.T @ text_VT, np.diag(scale_V[:4] / scale_V[0]), atol=1e-6)
+    projected_VD = right_VV[:4].T @ (right_VV[:4] @ text_VT)  # it lies in their span
+    np.testing.assert_allclose(projected_VD, text_VT, atol=1e-6)
 
 
 @pytest.mark.parametrize(("images", "landmarks"), [(20_000, None), (20_001, 8192), (100_000, 8192), (500, None)])
@@ -176,10 +176,11 @@ def test_many_images_take_landmarks(images: int, landmarks: int | None) -> None:
 
 def test_a_prefix_of_the_dimensions_is_the_smaller_embedding() -> None:
     descriptor_NC = random(60, 8)
-    whole, cut = (caption_space(captions(), dimension, seed=0).target_ND for dimension in (12, 4))
+    whole, cut = (caption_space(captions(), dimension, seed=0).target_NT for dimension in (12, 4))
     options = {"blocks": BLOCKS, "bandwidth": 0.7, "landmarks": None, "seed": 0}
     ((_, large),) = kernel_heads(descriptor_NC[:40], whole, [1.0], **options)
     ((_, small),) = kernel_heads(descriptor_NC[:40], cut, [1.0], **options)
-    prefix_ND = large(descriptor_NC, torch.arange(60), 60)[:, :4].numpy()
-    small_ND = small(descriptor_NC, torch.arange(60), 60).numpy()
-    np.testing.assert_allclose(unit(prefix_ND) @ unit(prefix_ND).T, small_ND @ small_ND.T, atol=1e-4)
+    certainty_N1, prefix_NT = np.split(large(descriptor_NC, torch.arange(60), 60)[:, :5].numpy(), [1], axis=1)
+    small_NT = small(descriptor_NC, torch.arange(60), 60)[:, 1:].numpy()
+    np.testing.assert_allclose(unit(prefix_NT) @ unit(prefix_NT).T, unit(small_NT) @ unit(small_NT).T, atol=1e-4)
+    assert certainty_N1.any()
