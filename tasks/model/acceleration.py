@@ -41,7 +41,7 @@ class _Compiled(Backbone):
 
     def __init__(self, network: Backbone) -> None:
         super().__init__()
-        self.network = network
+        self._classify = network.classify  # in torch, where gradients pass
         openvino = _openvino()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # torch prefers export, which takes minutes on free shapes
@@ -61,7 +61,7 @@ class _Compiled(Backbone):
         return Outputs(map_BCHW, tuple(inner_BCHW), logit_BK)
 
     def classify(self, map_BCHW: Tensor) -> Tensor:
-        return self.network.classify(map_BCHW)
+        return self._classify(map_BCHW)
 
 
 class _Flat(nn.Module):
