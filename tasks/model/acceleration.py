@@ -41,6 +41,7 @@ class _Compiled(Backbone):
 
     def __init__(self, network: Backbone) -> None:
         super().__init__()
+        self.mirror = network.mirror
         self._classify = network.classify  # in torch, where gradients pass
         openvino = _openvino()
         with warnings.catch_warnings():
@@ -55,7 +56,7 @@ class _Compiled(Backbone):
         }
         self.compiled = openvino.Core().compile_model(converted, "CPU", settings)
 
-    def outputs(self, images_BCHW: Tensor) -> Outputs:
+    def single_pass(self, images_BCHW: Tensor) -> Outputs:
         answer = self.compiled([images_BCHW.contiguous().numpy()], share_inputs=True)
         map_BCHW, *inner_BCHW, logit_BK = (torch.from_numpy(array) for array in answer.values())
         return Outputs(map_BCHW, tuple(inner_BCHW), logit_BK)
@@ -65,14 +66,14 @@ class _Compiled(Backbone):
 
 
 class _Flat(nn.Module):
-    """All outputs of a network as a tuple of tensors, as tracing wants it."""
+    """All outputs of a single pass of a network as a tuple of tensors, as tracing wants it."""
 
     def __init__(self, network: Backbone) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, images_BCHW: Tensor) -> tuple[Tensor, ...]:
-        outputs = self.network.outputs(images_BCHW)
+        outputs = self.network.single_pass(images_BCHW)
         return (outputs.map_BCHW, *outputs.inner_BCHW, outputs.logit_BK)
 
 

@@ -40,6 +40,7 @@ def create_backbone(config: BackboneConfig, *, pretrained: bool = True) -> Backb
     """The network, with its weights unless they come from a model at rest. Raises InputError."""
     architecture = ARCHITECTURES[config.name]
     backbone = architecture.build()
+    backbone.mirror = config.mirror
     if pretrained:
         _load_in_order(backbone, weights_file(config))
     return backbone.eval()
@@ -80,7 +81,7 @@ class _ResNet(Backbone):
         self.last = network.layer4
         self.classifier = network.fc
 
-    def outputs(self, images_BCHW: Tensor) -> Outputs:
+    def single_pass(self, images_BCHW: Tensor) -> Outputs:
         inner_BCHW = self.layers(images_BCHW)
         map_BCHW = self.last(inner_BCHW)
         return Outputs(map_BCHW, (inner_BCHW,), self.classify(map_BCHW))
@@ -97,7 +98,7 @@ class _EfficientNet(Backbone):
         super().__init__()
         self.network = network
 
-    def outputs(self, images_BCHW: Tensor) -> Outputs:
+    def single_pass(self, images_BCHW: Tensor) -> Outputs:
         x_BCHW = self.network.bn1(self.network.conv_stem(images_BCHW))
         maps = [x_BCHW := block(x_BCHW) for block in self.network.blocks]
         map_BCHW = self.network.bn2(self.network.conv_head(x_BCHW))

@@ -12,12 +12,16 @@ BackboneName = Literal["efficientnet_lite0", "resnet18", "resnet50", "resnet101"
 
 
 class BackboneConfig(BaseModel):
-    """Which convolutional network, at which input size (largest side in pixels), and a weights file if not its own."""
+    """Which convolutional network, at which input size (largest side in pixels), and a weights file if not its own.
+
+    With `mirror` every map is the mean of the image's and its mirror image's: somewhat better, and twice the work.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: BackboneName = "efficientnet_lite0"
     size: int = Field(default=224, ge=32)
+    mirror: bool = False
     weights: str | None = None
 
 

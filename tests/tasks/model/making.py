@@ -28,7 +28,7 @@ class TinyBackbone(Backbone):
         self.convolution.bias.data = random(CHANNELS, seed=1)
         self.eval()
 
-    def outputs(self, images_BCHW: Tensor) -> Outputs:
+    def single_pass(self, images_BCHW: Tensor) -> Outputs:
         inner_BCHW = self.norm(self.convolution(images_BCHW))
         map_BCHW = inner_BCHW.relu()
         return Outputs(map_BCHW, (inner_BCHW,), self.classify(map_BCHW))

@@ -37,10 +37,14 @@ def runs_in_torch(network: nn.Module) -> bool:
 
 
 @with_extra
-@pytest.mark.parametrize("name", ["efficientnet_lite0", "resnet18", "resnet101"])
-def test_openvino_gives_what_torch_gives(name: BackboneName) -> None:
+@pytest.mark.parametrize(
+    ("name", "mirror"),
+    [("efficientnet_lite0", False), ("efficientnet_lite0", True), ("resnet18", False), ("resnet101", False)],
+)
+def test_openvino_gives_what_torch_gives(name: BackboneName, mirror: bool) -> None:
     torch.manual_seed(0)
-    network = create_backbone(BackboneConfig(name=name), pretrained=name == "efficientnet_lite0")
+    config = BackboneConfig(name=name, mirror=mirror)
+    network = create_backbone(config, pretrained=name == "efficientnet_lite0")
     if name != "efficientnet_lite0":
         unsettle(network)
     found = accelerate(network, CPU, WORTH)
@@ -122,7 +126,7 @@ def test_without_the_extra_all_stays_with_torch(monkeypatch: pytest.MonkeyPatch)
 @with_extra
 def test_a_network_that_openvino_cannot_run_is_refused_with_the_way_out() -> None:
     class Odd(TinyBackbone):
-        def outputs(self, images_BCHW: Tensor) -> Outputs:
+        def single_pass(self, images_BCHW: Tensor) -> Outputs:
             map_BCHW = torch.special.bessel_j0(images_BCHW)
             return Outputs(map_BCHW, (map_BCHW,), map_BCHW.mean((2, 3)))
 

@@ -57,6 +57,22 @@ def test_descriptors_are_made_of_the_blocks_that_are_said(name: BackboneName) ->
 
 
 @torch.inference_mode()
+def test_a_picture_and_its_mirror_image_are_the_same_to_a_network_that_looks_at_both() -> None:
+    torch.manual_seed(0)
+    backbone = create_backbone(LITE0.model_copy(update={"mirror": True}))
+    images_BCHW = random(2, 3, 64, 96)
+    once, turned = backbone.single_pass(images_BCHW), backbone.single_pass(images_BCHW.flip(-1))
+    both, other = backbone.outputs(images_BCHW), backbone.outputs(images_BCHW.flip(-1))
+    torch.testing.assert_close(both.map_BCHW, (once.map_BCHW + turned.map_BCHW.flip(-1)) / 2)
+    torch.testing.assert_close(other.map_BCHW.flip(-1), both.map_BCHW)
+    for both_BCHW, other_BCHW, once_BCHW in zip(both.inner_BCHW, other.inner_BCHW, once.inner_BCHW, strict=True):
+        torch.testing.assert_close(other_BCHW.flip(-1), both_BCHW)
+        assert not torch.allclose(both_BCHW, once_BCHW)
+    torch.testing.assert_close(both.logit_BK, (once.logit_BK + turned.logit_BK) / 2)
+    torch.testing.assert_close(both.logit_BK, backbone.classify(both.map_BCHW))
+
+
+@torch.inference_mode()
 @pytest.mark.parametrize(("picture", "label"), [("china.jpg", "stupa"), ("flower.jpg", "daisy")])
 def test_lite0_sees_what_imagenet_taught_it(
     lite0: Backbone, pictures: dict[str, Image.Image], picture: str, label: str
