@@ -17,16 +17,20 @@ class ModelVersion(BaseModel):
 
 
 class CandidateFigures(BaseModel):
-    """A trained method and its validation figures; `to_best` is what it adds to the best one: less than 0."""
+    """A trained method and its validation figures; `to_best` is what it adds to the best one: less than 0.
+
+    `seconds` is what its training took, whenever that was.
+    """
 
     method: str
     label: str
     metrics: dict[str, float | None]
     ndcg_auc_interval: tuple[float, float] | None
     to_best: Gain | None
+    seconds: float
 
     @classmethod
-    def of(cls, method: str, evaluation: Evaluation) -> "CandidateFigures":
+    def of(cls, method: str, evaluation: Evaluation, seconds: float) -> "CandidateFigures":
         """Those of an evaluation."""
         summary = evaluation.methods[method]
         return cls(
@@ -35,6 +39,7 @@ class CandidateFigures(BaseModel):
             metrics={**evaluation.figures(method)},
             ndcg_auc_interval=summary.ndcg_auc_interval,
             to_best=summary.to_best,
+            seconds=seconds,
         )
 
 

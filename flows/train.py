@@ -6,7 +6,7 @@ from flows.config import Config
 from flows.opening import opened
 from flows.results import CandidateFigures, ModelVersion, TrainResult
 from flows.steps import Prepared, prepare, read, report_on
-from storage.artifacts import Artifact, narrow
+from storage.artifacts import Artifact, narrow, seconds_of
 from tasks.caching import Runner
 from tasks.collection.task import problem_counts
 from tasks.evaluation.task import keep_report
@@ -44,7 +44,9 @@ def train_flow(
         return TrainResult(
             run_id=registered.run_id,
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
-            candidates=[CandidateFigures.of(method, evaluation) for method in models],
+            candidates=[
+                CandidateFigures.of(method, evaluation, seconds_of(run.workspace, trained[method])) for method in models
+            ],
             metrics={"validation": metrics},
             promoted="champion" in registered.aliases,
             reason=registered.reason,

@@ -50,7 +50,8 @@ def train_text(result: "TrainResult") -> str:
     for candidate in sorted(result.candidates, key=lambda each: -(each.metrics.get("ndcg_auc") or 0)):
         figure, interval = figure_text(candidate.metrics.get("ndcg_auc")), interval_text(candidate.ndcg_auc_interval)
         behind = _behind(candidate.to_best) if candidate.to_best else ""
-        lines.append(f"  {candidate.label:14}  validation NDCG AUC {figure} {interval}{behind}")
+        figures = f"validation NDCG AUC {figure} {interval}{behind}, trained in {candidate.seconds:.0f} s"
+        lines.append(f"  {candidate.label:14}  {figures}")
     cached = sum(stage.cached for stage in result.stages)
     lines.append(f"  stages: {len(result.stages)}, cached: {cached}")
     lines += problems_text(result.problem_counts)

@@ -65,6 +65,8 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
 def test_the_better_candidate_is_registered(trained: Trained, answer: dict[str, Any]) -> None:
     candidates = {candidate["method"]: candidate["metrics"] for candidate in answer["candidates"]}
     assert candidates.keys() == {"v_v", "regression"}
+    took = sum(stage["seconds"] for stage in answer["stages"] if stage["name"].startswith("train_"))
+    assert 0 < sum(candidate["seconds"] for candidate in answer["candidates"]) <= took
     best = max(candidates, key=lambda method: candidates[method]["ndcg_auc"])
     assert answer["metrics"] == {"validation": candidates[best]}
     (run,) = (run for run in trained.training_runs() if run.info.run_id == answer["run_id"])
