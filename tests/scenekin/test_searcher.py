@@ -3,6 +3,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -219,6 +220,92 @@ def test_ids_and_paths_are_in_the_order_of_the_rows(searcher: Searcher, trained:
     table = pa.concat_tables([pq.read_table(folder / part) for part in searcher.manifest.parts])
     assert searcher.image_ids == table["image_id"].to_pylist() == sorted(searcher.image_ids)
     assert searcher.paths == table["path"].to_pylist()
+
+
+# Why two images match.
+
+
+def test_files_bytes_and_ids_are_explained_alike(searcher: Searcher, trained: Trained, query: Path) -> None:
+    other_id = searcher.search(query, top=2)[1].image_id
+    other = trained.collection / searcher.paths[searcher.image_ids.index(other_id)]
+    first, *others = (
+        searcher.explain(a, b)
+        for a, b in ((query, other), (str(query), other.read_bytes()), (query.read_bytes(), other_id))
+    )
+    assert first.score == pytest.approx(float(searcher.embed(query) @ searcher.embed(other)), abs=1e-6)
+    assert first.score == pytest.approx(searcher.search(query, top=2)[1].score, abs=2e-3)
+    assert first.evidence
+    for explanation in others:
+        assert (explanation.score, explanation.dimensions) == (first.score, first.dimensions)
+        np.testing.assert_array_equal(explanation.map_a_HW, first.map_a_HW)
+        np.testing.assert_array_equal(explanation.map_b_HW, first.map_b_HW)
+
+
+def test_explaining_changes_no_embedding(searcher: Searcher, query: Path) -> None:
+    before_D = searcher.embed(query)
+    searcher.explain(query, searcher.image_ids[5])
+    np.testing.assert_array_equal(searcher.embed(query), before_D)
+    assert all(parameter.grad is None for parameter in searcher.model.parameters())
+
+
+@pytest.mark.parametrize(("orientation", "stored"), [(6, Image.Transpose.ROTATE_90), (8, Image.Transpose.ROTATE_270)])
+def test_the_map_of_a_turned_file_is_that_of_the_picture_shown(
+    searcher: Searcher, query: Path, tmp_path: Path, orientation: int, stored: Image.Transpose
+) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    with Image.open(query) as image:
+        wide = image.resize((320, 160))
+    wide.save(tmp_path / "upright.png")
+    wide.transpose(stored).save(tmp_path / "turned.png", exif=exif)
+    upright, turned = (searcher.explain(tmp_path / name, query) for name in ("upright.png", "turned.png"))
+    height, width = upright.map_a_HW.shape
+    assert width > height
+    np.testing.assert_array_equal(turned.map_a_HW, upright.map_a_HW)
+
+
+def test_a_file_that_exists_goes_before_an_id(
+    searcher: Searcher, query: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    image_id = searcher.image_ids[3]
+    monkeypatch.chdir(tmp_path)
+    assert searcher.read(image_id) == searcher.image_of(image_id) != query.read_bytes()
+    Path(image_id).parent.mkdir(parents=True)
+    Path(image_id).write_bytes(query.read_bytes())
+    assert searcher.read(image_id) == query.read_bytes()
+
+
+def test_what_cannot_be_explained_is_named(trained_copy: Trained, query: Path, tmp_path: Path) -> None:
+    searcher = Searcher.open(trained_copy.workspace)
+    (tmp_path / "text.jpg").write_text("hello")
+    gone = searcher.image_ids[7]
+    moved = tmp_path / "moved"
+    searcher.manifest = searcher.manifest.model_copy(update={"images_root": str(moved)})
+    for image, words in (
+        (gone, f"The image '{gone}' of the index 'main' cannot be read at {moved}/.*: No such file"),
+        ("nobody", "There is no file 'nobody', and no such image in the index 'main'"),
+        ("n" * 5000, "cannot be read: File name too long"),
+        (tmp_path, f"{tmp_path} cannot be read: Is a directory"),
+        (tmp_path / "text.jpg", "text.jpg is no usable image: not an image of a known type"),
+        (b"", "The image is no usable image: empty file"),
+    ):
+        for pair in ((image, query), (query, image)):
+            with pytest.raises(InputError, match=words):
+                searcher.explain(*pair)
+
+
+def test_images_of_a_remote_collection_are_read_there(trained: Trained, query: Path) -> None:
+    searcher = Searcher.open(trained.workspace)
+    image_id = query.relative_to(trained.collection).as_posix()
+    filesystem = fsspec.filesystem("memory")
+    filesystem.pipe(f"/photos/{image_id}", query.read_bytes())
+    searcher.manifest = searcher.manifest.model_copy(update={"images_root": "memory://photos"})
+    try:
+        assert searcher.explain(image_id, query).score == pytest.approx(1, abs=1e-6)
+        with pytest.raises(InputError, match="cannot be read at memory://photos/"):
+            searcher.explain(searcher.image_ids[0], query)
+    finally:
+        filesystem.rm("/photos", recursive=True)
 
 
 # Words that steer.

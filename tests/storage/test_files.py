@@ -7,7 +7,7 @@ import pytest
 
 from storage import files
 from storage.errors import StorageError
-from storage.files import ChangedFile, Source, list_tree, reader
+from storage.files import ChangedFile, Source, list_tree, read_below, reader
 
 CONTENTS = {
     "b.jpg": b"b",
@@ -49,6 +49,18 @@ def test_files_that_are_not_hidden_are_listed_in_order(url: str) -> None:
         tree = list_tree(spelling)
         assert tree.paths == SHOWN
         assert {path: tree.open(path).read() for path in tree.paths} == {path: CONTENTS[path] for path in SHOWN}
+
+
+def test_a_file_is_read_by_the_address_of_its_root_alone(url: str) -> None:
+    for tree in (list_tree(url), list_tree(f"{url}/"), list_tree(f"{url}/b.jpg")):
+        assert {path: read_below(tree.address, path) for path in SHOWN} == {path: CONTENTS[path] for path in SHOWN}
+    with pytest.raises(FileNotFoundError):
+        read_below(list_tree(url).address, "none.jpg")
+
+
+def test_an_address_that_nothing_leads_to_is_an_os_error() -> None:
+    with pytest.raises(OSError, match="nowhere"):
+        read_below("nowhere://photos", "a.jpg")
 
 
 def test_a_single_file_is_a_tree_of_its_own(url: str) -> None:

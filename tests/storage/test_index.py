@@ -43,6 +43,7 @@ def publish_images(
     refused: tuple[Refused, ...] = (),
     allow_shrink: bool = False,
     paths: dict[str, str] | None = None,
+    images_root: str = "/images",
 ) -> Manifest:
     """Publish images given as id to digest, embedded beforehand in an order of their own."""
     digests = sorted(set(images.values()), reverse=True)
@@ -67,7 +68,7 @@ def publish_images(
         table,
         file,
         collection=collection,
-        images_root="/images",
+        images_root=images_root,
         model=model,
         preprocessing="p",
         refused=refused,
@@ -165,6 +166,12 @@ def test_another_model_or_refusal_makes_a_version(workspace: Workspace) -> None:
     assert (manifest.version, manifest.model, counts(manifest)) == (2, other, (0, 0, 0, 10))
     assert (index_vectors(workspace, manifest)[0] == vector("sha-0", other)).all()
     assert publish_images(workspace, model=other, refused=(Refused(item="x", reason="y"),)).version == 3
+
+
+def test_images_that_moved_make_a_version(workspace: Workspace) -> None:
+    publish_images(workspace)
+    moved = publish_images(workspace, images_root="s3://images")
+    assert (moved.version, moved.images_root, counts(moved)) == (2, "s3://images", (0, 0, 0, 10))
 
 
 def test_another_collection_is_refused_under_the_same_name(workspace: Workspace) -> None:

@@ -151,6 +151,15 @@ def test_blocks_of_nothing_are_finite() -> None:
     assert describe(empty, PoolingConfig(kind="blocks")).isfinite().all()
 
 
+def test_certain_classes_leave_gradients_finite() -> None:
+    """Probabilities that are 0 in single precision: their roots have no slope there, and every score hangs on all."""
+    logit_BK = torch.tensor([[300.0, 0.0, -300.0]], requires_grad=True)
+    outputs = Outputs(torch.ones(1, 4, 1, 1), (torch.ones(1, 3, 1, 1),), logit_BK)
+    describe(outputs, PoolingConfig(kind="blocks"))[..., -3:].sum().backward()
+    assert logit_BK.grad is not None
+    assert logit_BK.grad.isfinite().all()
+
+
 def test_other_poolings_look_at_the_last_map_alone() -> None:
     outputs = Outputs(random(2, 4, 3, 5), (random(2, 3, 6, 10),), random(2, 6))
     for kind in KINDS:
