@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from storage.errors import StorageError
-from storage.index import Manifest, current_manifest, index_rows, index_vectors
+from storage.index import Manifest, current_manifest, current_version, index_rows, index_vectors
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
@@ -62,6 +62,18 @@ class Searcher:
                 f"There is no index {name!r} in {space.root}; make one with `scenekin index COLLECTION`."
             )
         return cls(space, manifest)
+
+    def current(self) -> "Searcher":
+        """Itself while its version is the one in use, else what answers from that one. Raises StorageError.
+
+        Asking costs next to nothing. Networks that are loaded stay so where the new version has the same model.
+        """
+        if current_version(self.workspace, self.manifest.name) == self.manifest.version:
+            return self
+        newer = Searcher.open(self.workspace.root, self.manifest.name)
+        if newer.manifest.model.reference == self.manifest.model.reference:
+            vars(newer).update({name: vars(self)[name] for name in ("model", "text") if name in vars(self)})
+        return newer
 
     @cached_property
     def model(self) -> SceneModel:

@@ -72,19 +72,30 @@ class Manifest(BaseModel):
     refused: tuple[Refused, ...]
 
 
+def current_version(workspace: Workspace, name: str) -> int | None:
+    """The number of the version in use, which costs next to nothing to ask; None where there is no such index."""
+    try:
+        return int((_home(workspace, name) / CURRENT).read_text())
+    except OSError:
+        return None
+    except ValueError as error:
+        raise StorageError(
+            f"The index {name!r} does not say which version is in use; run `scenekin index` again."
+        ) from error
+
+
 def current_manifest(workspace: Workspace, name: str) -> Manifest | None:
     """The manifest of the version in use; None where there is no index of that name.
 
     Raises StorageError where it, or a part of what it lists, is damaged.
     """
     folder = _home(workspace, name)
-    try:
-        version = (folder / CURRENT).read_text().strip()
-    except OSError:
+    version = current_version(workspace, name)
+    if version is None:
         return None
     try:
-        manifest = Manifest.model_validate_json((folder / version / MANIFEST).read_text())
-        if sum(pq.read_metadata(folder / version / part).num_rows for part in manifest.parts) != manifest.images:
+        manifest = Manifest.model_validate_json((folder / str(version) / MANIFEST).read_text())
+        if sum(pq.read_metadata(folder / str(version) / part).num_rows for part in manifest.parts) != manifest.images:
             raise ValueError("rows are missing")
     except (OSError, ValueError) as error:
         raise StorageError(

@@ -1,3 +1,4 @@
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -121,6 +122,21 @@ def test_the_raw_file_is_only_a_shortcut(trained_copy: Trained, query: Path, sea
     results: list[Result] = Searcher.open(trained_copy.workspace).search(query)
     assert results == searcher.search(query)
     assert raw.exists()
+
+
+def test_an_open_searcher_goes_over_to_a_new_version(trained_copy: Trained, query: Path) -> None:
+    assert trained_copy.run("index", "--name", "copy").code == 0
+    searcher = Searcher.open(trained_copy.workspace, "copy")
+    assert searcher.current() is searcher
+    before, network = searcher.search(query), searcher.model
+    shutil.copy(query, trained_copy.collection / "zz.jpg")
+    assert trained_copy.run("index", "--name", "copy").code == 0
+    newer = searcher.current()
+    assert (newer.manifest.version, newer.manifest.images) == (2, 142)
+    assert newer.current() is newer
+    assert newer.model is network
+    assert {result.image_id for result in newer.search(query, top=2)} == {before[0].image_id, "zz.jpg"}
+    assert searcher.search(query) == before
 
 
 def test_features_at_hand_and_the_whole_network_agree(trained: Trained) -> None:
