@@ -1,6 +1,7 @@
 """Search an index from Python: needs neither Prefect nor MLflow."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -9,6 +10,7 @@ import numpy as np
 import torch
 
 from storage.errors import StorageError
+from storage.files import read_below
 from storage.index import Manifest, current_manifest, current_version, index_rows, index_vectors
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
@@ -17,6 +19,7 @@ from tasks.images.preprocess import to_pixels
 from tasks.model.folder import load
 from tasks.model.scene_model import SceneModel
 from tasks.model.text import TextModel, load_text
+from tasks.search.explanation import Explanation, explain
 from tasks.search.ranking import rank
 from tasks.search.steering import ADD, REMOVE, steer
 
@@ -95,23 +98,63 @@ class Searcher:
         """embedding_D of an image file or its bytes, as the index's own images went. Raises InputError."""
         try:
             data = image if isinstance(image, bytes) else Path(image).read_bytes()
-            pixels_HWC = to_pixels(data, self.model.config.preprocessing)
         except OSError as error:
             raise InputError(f"The query {image!s} cannot be read: {error.strerror}.") from error
-        except UnreadableImage as error:
-            raise InputError(f"The query {_name(image)} is no usable image: {error}.") from error
+        pixels_HWC = self._pixels(data, f"The query {_name(image)}")
         with torch.inference_mode():
             embedding_D: np.ndarray = self.model(pixels_HWC[None])[0].numpy()
         return embedding_D
 
     def embedding_of(self, image_id: str) -> np.ndarray:
         """embedding_D of an image of the index. Raises InputError."""
+        embedding_D: np.ndarray = self._embedding_ND[self._row(image_id)].astype(np.float32)
+        return embedding_D
+
+    def _row(self, image_id: str) -> int:
         try:
-            row = self.image_ids.index(image_id)
+            return self.image_ids.index(image_id)
         except ValueError:
             raise InputError(f"There is no image {image_id!r} in the index {self.manifest.name!r}.") from None
-        embedding_D: np.ndarray = self._embedding_ND[row].astype(np.float32)
-        return embedding_D
+
+    def image_of(self, image_id: str) -> bytes:
+        """The file of an image of the index, as it is now. Raises InputError."""
+        path = self.paths[self._row(image_id)]
+        root = self.manifest.images_root
+        try:
+            return read_below(root, path)
+        except OSError as error:
+            raise InputError(
+                f"The image {image_id!r} of the index {self.manifest.name!r} cannot be read at {root}/{path}: "
+                f"{error.strerror or error}; run `scenekin index` again."
+            ) from error
+
+    def read(self, image: Path | str | bytes) -> bytes:
+        """The bytes of a file, else of the image of the index with that id. Raises InputError."""
+        if isinstance(image, bytes):
+            return image
+        if not _exists(Path(image)) and str(image) in self.image_ids:
+            return self.image_of(str(image))
+        try:
+            return Path(image).read_bytes()
+        except FileNotFoundError:
+            index = self.manifest.name
+            raise InputError(f"There is no file {str(image)!r}, and no such image in the index {index!r}.") from None
+        except OSError as error:
+            raise InputError(f"The image {image!s} cannot be read: {error.strerror}.") from error
+
+    def explain(self, a: Path | str | bytes, b: Path | str | bytes) -> Explanation:
+        """Why two images match: each a file, its bytes, or the id of an image of the index; METHOD.md 7.
+
+        A file that exists goes before an id. Raises InputError.
+        """
+        pixels_a_HWC, pixels_b_HWC = (self._pixels(self.read(image), f"The {_name(image)}") for image in (a, b))
+        return explain(self.model, pixels_a_HWC, pixels_b_HWC)
+
+    def _pixels(self, data: bytes, what: str) -> torch.Tensor:
+        try:
+            return to_pixels(data, self.model.config.preprocessing)
+        except UnreadableImage as error:
+            raise InputError(f"{what} is no usable image: {error}.") from error
 
     def query(
         self,
@@ -180,3 +223,9 @@ class Searcher:
 
 def _name(image: Path | str | bytes) -> str:
     return "image" if isinstance(image, bytes) else str(image)
+
+
+def _exists(path: Path) -> bool:
+    with suppress(OSError):  # a name that is too long for any file
+        return path.exists()
+    return False

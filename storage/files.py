@@ -55,9 +55,27 @@ class Tree:
         place = f"{self.root}/{path}"
         return place if self.filesystem is None else str(self.filesystem.unstrip_protocol(place))
 
+    @property
+    def address(self) -> str:
+        """The absolute path or URL of the root."""
+        return self.root if self.filesystem is None else str(self.filesystem.unstrip_protocol(self.root))
+
     def folder(self) -> "Tree":
         """All files below the root, where only one was asked for. Raises StorageError."""
-        return list_tree(self.root if self.filesystem is None else self.filesystem.unstrip_protocol(self.root))
+        return list_tree(self.address)
+
+
+def read_below(address: str, path: str) -> bytes:
+    """One file by its path below the address of a root, which is not listed. Raises OSError."""
+    if "://" not in address:
+        return Path(address, path).read_bytes()
+    try:
+        filesystem, root = fsspec.core.url_to_fs(address)
+        return cast(bytes, filesystem.cat_file(f"{root.rstrip('/')}/{path}"))
+    except OSError:
+        raise
+    except Exception as error:  # services raise what they like, and their package may not be there
+        raise OSError(_reason(address.partition("://")[0], error)) from error
 
 
 def list_tree(url: str) -> Tree:

@@ -53,7 +53,10 @@ class Refused(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What a version holds. `parts` and `raw` give the SHA-256 of each file; Paths are below `images_root`."""
+    """What a version holds. `parts` and `raw` give the SHA-256 of each file.
+
+    Paths are below `images_root`, a folder or URL.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -154,7 +157,8 @@ def publish(
     if before is not None:
         _guard(before, collection, changes, allow_shrink)
         same = changes.unchanged == before.images == images.num_rows
-        if same and before.model == model and before.refused == tuple(refused):
+        kept = before.images_root, before.model, before.refused
+        if same and kept == (images_root, model, tuple(refused)):
             return before.model_copy(update={"changes": changes})
     version = 1 + max((int(path.name) for path in folder.glob("[0-9]*")), default=0)
     with fresh_folder(folder / str(version)) as fresh:

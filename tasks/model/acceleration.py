@@ -41,6 +41,7 @@ class _Compiled(Backbone):
 
     def __init__(self, network: Backbone) -> None:
         super().__init__()
+        self._classify = network.classify  # in torch, where gradients pass
         openvino = _openvino()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # torch prefers export, which takes minutes on free shapes
@@ -58,6 +59,9 @@ class _Compiled(Backbone):
         answer = self.compiled([images_BCHW.contiguous().numpy()], share_inputs=True)
         map_BCHW, *inner_BCHW, logit_BK = (torch.from_numpy(array) for array in answer.values())
         return Outputs(map_BCHW, tuple(inner_BCHW), logit_BK)
+
+    def classify(self, map_BCHW: Tensor) -> Tensor:
+        return self._classify(map_BCHW)
 
 
 class _Flat(nn.Module):

@@ -83,7 +83,11 @@ class _ResNet(Backbone):
     def outputs(self, images_BCHW: Tensor) -> Outputs:
         inner_BCHW = self.layers(images_BCHW)
         map_BCHW = self.last(inner_BCHW)
-        return Outputs(map_BCHW, (inner_BCHW,), self.classifier(map_BCHW.mean((2, 3))))
+        return Outputs(map_BCHW, (inner_BCHW,), self.classify(map_BCHW))
+
+    def classify(self, map_BCHW: Tensor) -> Tensor:
+        logit_BK: Tensor = self.classifier(map_BCHW.mean((2, 3)))
+        return logit_BK
 
 
 class _EfficientNet(Backbone):
@@ -97,7 +101,11 @@ class _EfficientNet(Backbone):
         x_BCHW = self.network.bn1(self.network.conv_stem(images_BCHW))
         maps = [x_BCHW := block(x_BCHW) for block in self.network.blocks]
         map_BCHW = self.network.bn2(self.network.conv_head(x_BCHW))
-        return Outputs(map_BCHW, tuple(maps[-2:]), self.network.classifier(map_BCHW.mean((2, 3))))
+        return Outputs(map_BCHW, tuple(maps[-2:]), self.classify(map_BCHW))
+
+    def classify(self, map_BCHW: Tensor) -> Tensor:
+        logit_BK: Tensor = self.network.classifier(map_BCHW.mean((2, 3)))
+        return logit_BK
 
 
 def _resnet(name: BackboneName, channels: int) -> Architecture:

@@ -22,6 +22,10 @@ class Backbone(nn.Module, ABC):
     def outputs(self, images_BCHW: Tensor) -> Outputs:
         """All that descriptors are made of."""
 
+    @abstractmethod
+    def classify(self, map_BCHW: Tensor) -> Tensor:
+        """logit_BK of a last feature map, as `outputs` gives them."""
+
     def forward(self, images_BCHW: Tensor) -> Tensor:
         """map_BCHW."""
         return self.outputs(images_BCHW).map_BCHW

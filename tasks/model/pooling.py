@@ -75,7 +75,7 @@ def _blocks(outputs: Outputs) -> Tensor:
         *(map_BCHW.mean((2, 3)) for map_BCHW in outputs.inner_BCHW),
         outputs.inner_BCHW[0].float().std((2, 3), unbiased=False),
         logit_BK,
-        logit_BK.softmax(1).sqrt(),
+        (logit_BK.log_softmax(1) / 2).exp(),  # the same without a root at 0, whose gradient is infinite
     ]
     unit_blocks = [F.normalize(block_BC.float(), dim=1) for block_BC in blocks]
     return torch.cat(unit_blocks, 1) / math.sqrt(len(blocks))

@@ -6,7 +6,7 @@ from torch import Tensor, nn
 from tasks.images.preprocess import normalise
 from tasks.model.config import ModelConfig
 from tasks.model.head import Head, flatten_regions
-from tasks.model.outputs import Backbone
+from tasks.model.outputs import Backbone, Outputs
 from tasks.model.pooling import describe
 
 
@@ -21,7 +21,14 @@ class SceneModel(nn.Module):
 
     def forward(self, pixels_BHWC: Tensor) -> Tensor:
         """embedding_BD, float32, unit length, of uint8 pixels as `tasks.images.preprocess.to_pixels` gives them."""
-        outputs = self.backbone.outputs(normalise(pixels_BHWC, self.config.preprocessing))
+        return self.embed(self.outputs(pixels_BHWC))
+
+    def outputs(self, pixels_BHWC: Tensor) -> Outputs:
+        """What the backbone makes of uint8 pixels."""
+        return self.backbone.outputs(normalise(pixels_BHWC, self.config.preprocessing))
+
+    def embed(self, outputs: Outputs) -> Tensor:
+        """embedding_BD of what the backbone made."""
         embedding_BD: Tensor = self.head(*flatten_regions(describe(outputs, self.config.pooling)))
         return embedding_BD
 

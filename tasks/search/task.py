@@ -51,7 +51,7 @@ def publish_index(
         images.filter(usable),
         folder_of(workspace, embedding) / FILE,
         collection=source.url,
-        images_root=source.trees()[1].root,
+        images_root=source.trees()[1].address,
         model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
         preprocessing=hashlib.sha256(config.preprocessing.model_dump_json().encode()).hexdigest()[:16],
         refused=sorted(refused, key=lambda refusal: refusal.item),

@@ -31,7 +31,10 @@ class TinyBackbone(Backbone):
     def outputs(self, images_BCHW: Tensor) -> Outputs:
         inner_BCHW = self.norm(self.convolution(images_BCHW))
         map_BCHW = inner_BCHW.relu()
-        return Outputs(map_BCHW, (inner_BCHW,), map_BCHW.mean((2, 3)))
+        return Outputs(map_BCHW, (inner_BCHW,), self.classify(map_BCHW))
+
+    def classify(self, map_BCHW: Tensor) -> Tensor:
+        return map_BCHW.mean((2, 3))
 
 
 def tiny_projection(channels: int = CHANNELS, dimension: int = DIMENSION) -> Projection:

@@ -16,7 +16,7 @@ from tasks.model import acceleration
 from tasks.model.acceleration import WORTH, accelerate
 from tasks.model.backbones import create_backbone
 from tasks.model.config import BackboneConfig, BackboneName, PoolingConfig
-from tasks.model.outputs import Backbone, Outputs
+from tasks.model.outputs import Outputs
 from tasks.model.pooling import describe
 from tests.tasks.images.making import encode, noise
 from tests.tasks.model.making import TinyBackbone, random
@@ -121,7 +121,7 @@ def test_without_the_extra_all_stays_with_torch(monkeypatch: pytest.MonkeyPatch)
 
 @with_extra
 def test_a_network_that_openvino_cannot_run_is_refused_with_the_way_out() -> None:
-    class Odd(Backbone):
+    class Odd(TinyBackbone):
         def outputs(self, images_BCHW: Tensor) -> Outputs:
             map_BCHW = torch.special.bessel_j0(images_BCHW)
             return Outputs(map_BCHW, (map_BCHW,), map_BCHW.mean((2, 3)))

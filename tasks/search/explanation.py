@@ -1,0 +1,89 @@
+"""Why two images match: the dimensions they share, and where in each these come from (METHOD.md 7)."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from tasks.model.scene_model import SceneModel
+
+DIMENSIONS = 5
+LEAST = 1e-5  # of a cosine: whatever contributes less is rounding
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """One coordinate of both embeddings: φ_a · φ_b is the sum of all contributions φ_a[index] · φ_b[index]."""
+
+    index: int
+    contribution: float
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """A pair's cosine, its largest contributions, and for each image a map of what they come from.
+
+    A map has the cells of the network's last feature map, which lie evenly over the whole upright picture; values are
+    in [0, 1] over the map's maximum, all 0 where there is no positive evidence.
+    """
+
+    score: float
+    dimensions: tuple[Dimension, ...]
+    map_a_HW: np.ndarray
+    map_b_HW: np.ndarray
+
+    @property
+    def evidence_a(self) -> bool:
+        """Whether anything in image a speaks for the match."""
+        return bool(self.map_a_HW.any())
+
+    @property
+    def evidence_b(self) -> bool:
+        """Whether anything in image b speaks for the match."""
+        return bool(self.map_b_HW.any())
+
+    @property
+    def evidence(self) -> bool:
+        """Whether either image shows any."""
+        return self.evidence_a or self.evidence_b
+
+
+def explain(model: SceneModel, pixels_a_HWC: Tensor, pixels_b_HWC: Tensor) -> Explanation:
+    """The variant of Grad-CAM in METHOD.md 7, of pixels as `to_pixels` gives them, on the model's device.
+
+    Nothing of the model changes, and no gradient stays in it.
+    """
+    map_a_CHW, embedding_a_D = _last_map(model, pixels_a_HWC)
+    map_b_CHW, embedding_b_D = _last_map(model, pixels_b_HWC)
+    fixed_a_D, fixed_b_D = embedding_a_D.detach(), embedding_b_D.detach()
+    contribution_D = fixed_a_D * fixed_b_D
+    largest_J = contribution_D.topk(min(DIMENSIONS, len(contribution_D))).indices
+    return Explanation(
+        score=min(1.0, float(contribution_D.sum())),
+        dimensions=tuple(Dimension(int(index), float(contribution_D[index])) for index in largest_J),
+        map_a_HW=_heat(map_a_CHW, (embedding_a_D * fixed_b_D)[largest_J].sum()),
+        map_b_HW=_heat(map_b_CHW, (embedding_b_D * fixed_a_D)[largest_J].sum()),
+    )
+
+
+def _last_map(model: SceneModel, pixels_HWC: Tensor) -> tuple[Tensor, Tensor]:
+    """The last feature map, and the embedding as a function of it alone: other maps are taken as they are."""
+    with torch.no_grad():
+        outputs = model.outputs(pixels_HWC[None])
+    with torch.enable_grad():
+        map_CHW = outputs.map_BCHW[0].detach().requires_grad_()
+        map_1CHW = map_CHW[None]
+        varied = replace(outputs, map_BCHW=map_1CHW, logit_BK=model.backbone.classify(map_1CHW))
+        return map_CHW, model.embed(varied)[0]
+
+
+def _heat(map_CHW: Tensor, score: Tensor) -> np.ndarray:
+    """heat_HW: channels weighted by the score's mean gradient, what is negative cut off, over the maximum."""
+    (gradient_CHW,) = torch.autograd.grad(score, map_CHW)
+    weight_C = gradient_CHW.mean((1, 2)).nan_to_num(0, 0, 0)  # a channel that is 0 everywhere may have no gradient
+    heat_HW = torch.einsum("c,chw->hw", weight_C, map_CHW.detach()).clamp(min=0)
+    most = heat_HW.max()
+    evident = most * heat_HW.numel() >= LEAST  # over all cells: about how much of the score it is
+    shown_HW: np.ndarray = (heat_HW / most if evident else torch.zeros_like(heat_HW)).cpu().numpy()
+    return shown_HW

@@ -1,0 +1,86 @@
+"""Heat maps over the pictures that they belong to (METHOD.md 7)."""
+
+from functools import cache
+
+import matplotlib as mpl
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from tasks.search.explanation import Explanation
+
+LARGEST = 1024  # pixels of a shown picture's longer side
+NO_EVIDENCE = "no evidence"
+_COLOURS, _COVER = "inferno", 0.75  # the hottest place hides that much of the picture
+_PAPER, _INK, _FAINT = "#ffffff", "#1f2430", "#6a7280"
+_GAP, _HEADER, _SCALE = 16, 64, (180, 14)  # pixels
+
+
+def shown_size(width: int, height: int) -> tuple[int, int]:
+    """(width, height) at which a picture is shown: its own, or shrunk until the longer side is LARGEST."""
+    scale = min(1.0, LARGEST / max(width, height))
+    return max(1, round(width * scale)), max(1, round(height * scale))
+
+
+def upsample(map_HW: np.ndarray, width: int, height: int) -> np.ndarray:
+    """heat_HW over `height` rows of `width` pixels, linear between the centres of the map's cells, in [0, 1]."""
+    heat = Image.fromarray(map_HW.astype(np.float32)).resize((width, height), Image.Resampling.BILINEAR)
+    heat_HW: np.ndarray = np.asarray(heat).clip(0, 1)
+    return heat_HW
+
+
+def overlay(image: Image.Image, map_HW: np.ndarray) -> Image.Image:
+    """An upright picture at its shown size under its map: the hotter, the more of its colour.
+
+    Preprocessing takes the whole picture, so the map's cells lie evenly over it. A map of zeros leaves the picture as
+    it is, with words that say so.
+    """
+    shown = image.convert("RGB").resize(shown_size(*image.size), Image.Resampling.LANCZOS)
+    if not map_HW.any():
+        _say_no_evidence(shown)
+        return shown
+    return _tint(shown, upsample(map_HW, *shown.size))
+
+
+def side_by_side(image_a: Image.Image, image_b: Image.Image, explanation: Explanation) -> Image.Image:
+    """Both upright pictures under their maps, below the score and the scale of colours."""
+    left, right = overlay(image_a, explanation.map_a_HW), overlay(image_b, explanation.map_b_HW)
+    width = max(left.width + right.width + 3 * _GAP, _SCALE[0] + 300)
+    sheet = Image.new("RGB", (width, max(left.height, right.height) + _HEADER + _GAP), _PAPER)
+    draw = ImageDraw.Draw(sheet)
+    draw.text((_GAP, _HEADER // 2), f"score {explanation.score:z.3f}", _INK, _font(24), anchor="lm")
+    _draw_scale(sheet, draw)
+    sheet.paste(left, (_GAP, _HEADER))
+    sheet.paste(right, (left.width + 2 * _GAP, _HEADER))
+    return sheet
+
+
+def _tint(shown: Image.Image, heat_HW: np.ndarray) -> Image.Image:
+    colour_HW3 = mpl.colormaps[_COLOURS](heat_HW)[..., :3] * 255
+    cover_HW1 = _COVER * heat_HW[..., None]
+    mixed_HW3 = np.asarray(shown) * (1 - cover_HW1) + colour_HW3 * cover_HW1
+    return Image.fromarray(mixed_HW3.round().astype(np.uint8))
+
+
+def _draw_scale(sheet: Image.Image, draw: ImageDraw.ImageDraw) -> None:
+    """From 0 to 1, each colour as it looks over grey."""
+    width, height = _SCALE
+    left, top = sheet.width - _GAP - width, _HEADER // 2 - height
+    ramp_HW = np.broadcast_to(np.linspace(0, 1, width), (height, width))
+    sheet.paste(_tint(Image.new("RGB", _SCALE, "#c0c0c0"), ramp_HW), (left, top))
+    for x, words, anchor in ((0, "0", "la"), (width // 2, "evidence", "ma"), (width, "1", "ra")):
+        draw.text((left + x, top + height + 4), words, _FAINT, _font(14), anchor=anchor)
+
+
+def _say_no_evidence(shown: Image.Image) -> None:
+    """Across the middle, as large as fits."""
+    draw = ImageDraw.Draw(shown, "RGBA")
+    size = max(6, min(28, shown.width // 8))
+    middle = shown.width / 2, shown.height / 2
+    left, top, right, bottom = draw.textbbox(middle, NO_EVIDENCE, _font(size), anchor="mm")
+    draw.rectangle((left - size / 2, top - size / 3, right + size / 2, bottom + size / 3), (31, 36, 48, 200))
+    draw.text(middle, NO_EVIDENCE, "white", _font(size), anchor="mm")
+
+
+@cache
+def _font(size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(size)
