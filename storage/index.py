@@ -119,6 +119,17 @@ def index_rows(workspace: Workspace, manifest: Manifest, columns: list[str]) -> 
     return pa.concat_tables([read_table(folder / part, columns) for part in manifest.parts])
 
 
+def index_captions(workspace: Workspace, manifest: Manifest) -> pa.ChunkedArray:
+    """A caption a row in id order, null where there is none and in parts from before captions were kept."""
+    folder = workspace.index / manifest.name / str(manifest.version)
+    chunks: list[pa.Array] = []
+    for part in manifest.parts:
+        schema, rows = pq.read_schema(folder / part), pq.read_metadata(folder / part).num_rows
+        kept = "caption" in schema.names
+        chunks += read_table(folder / part, ["caption"])["caption"].chunks if kept else [pa.nulls(rows, pa.string())]
+    return pa.chunked_array(chunks, pa.string())
+
+
 def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
     """embedding_ND, float16, of a version in id order, memory-mapped; the raw file is derived again if it is gone."""
     shape = manifest.images, manifest.dimension
@@ -145,7 +156,7 @@ def publish(
     refused: Sequence[Refused],
     allow_shrink: bool,
 ) -> Manifest:
-    """Make the images (image_id, path, sha256, width, height, in id order) with their embeddings the current version.
+    """Make images (image_id, path, sha256, width, height, caption; in id order) and embeddings the current version.
 
     Nothing is written where nothing changed; a damaged version counts as none. Raises StorageError where the index
     belongs to another collection, or where more than a fifth of it would vanish and `allow_shrink` is not set.

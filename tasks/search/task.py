@@ -2,7 +2,9 @@
 
 import hashlib
 import json
+from pathlib import Path
 
+import pyarrow as pa
 from prefect import task
 
 from storage.artifacts import Artifact, folder_of
@@ -11,6 +13,7 @@ from storage.index import IndexModel, Manifest, Refused, check_owner, publish
 from storage.registry import MODEL, Registered
 from storage.tables import read_table
 from storage.workspace import Workspace
+from tasks.collection.records import SPLITS
 from tasks.embedding.task import FILE
 from tasks.model.config import load_config
 
@@ -19,6 +22,17 @@ def check_index(workspace: Workspace, name: str, source: Source) -> None:
     """Before anything is embedded. Raises StorageError for no collection, a bad name, or another collection's."""
     source.trees()  # that there is nothing there is said first
     check_owner(workspace, name, source.url)
+
+
+def with_captions(images: pa.Table, collection: Path) -> pa.Table:
+    """The images with a column `caption`: the first caption of each, null without; what is shown, never searched by."""
+    tables = [read_table(collection / f"captions/{split}.parquet") for split in SPLITS]
+    ids, captions = (
+        [value for table in tables for value in table[name].to_pylist()] for name in ("image_id", "captions")
+    )
+    first_of = {image_id: texts[0] for image_id, texts in zip(ids, captions, strict=True)}
+    column = pa.array([first_of.get(image_id) for image_id in images["image_id"].to_pylist()], pa.string())
+    return images.append_column("caption", column)
 
 
 @task
@@ -48,7 +62,7 @@ def publish_index(
     return publish(
         workspace,
         name,
-        images.filter(usable),
+        with_captions(images, folder).filter(usable),
         folder_of(workspace, embedding) / FILE,
         collection=source.url,
         images_root=source.trees()[1].address,
