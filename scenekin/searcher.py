@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from storage.errors import StorageError
-from storage.index import Manifest, current_manifest, current_version, index_rows, index_vectors
+from storage.index import Manifest, current_version, index_rows, index_vectors, read_current
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
@@ -56,12 +56,12 @@ class Searcher:
     def open(cls, workspace: Path | str | None = None, name: str = "main") -> "Searcher":
         """The current version of an index. Raises StorageError where there is none."""
         space = find_workspace(workspace)
-        manifest = current_manifest(space, name)
-        if manifest is None:
+        searcher = read_current(space, name, lambda manifest: cls(space, manifest))
+        if searcher is None:
             raise StorageError(
                 f"There is no index {name!r} in {space.root}; make one with `scenekin index COLLECTION`."
             )
-        return cls(space, manifest)
+        return searcher
 
     def current(self) -> "Searcher":
         """Itself while its version is the one in use, else what answers from that one. Raises StorageError.

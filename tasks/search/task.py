@@ -7,7 +7,8 @@ from prefect import task
 
 from storage.artifacts import Artifact, folder_of
 from storage.files import Source
-from storage.index import IndexModel, Manifest, Refused, check_owner, publish
+from storage.index import IndexModel, Manifest, Refused
+from storage.publishing import check_owner, publish
 from storage.registry import MODEL, Registered
 from storage.tables import read_table
 from storage.workspace import Workspace
@@ -43,7 +44,7 @@ def publish_index(
         Refused(item=row["image_id"], reason=unreadable[row["sha256"]])
         for row in images.filter([not use for use in usable]).to_pylist()
     ]
-    refused += [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
+    unusable = [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
     config = load_config(workspace.root / registered.model.path)
     return publish(
         workspace,
@@ -54,6 +55,7 @@ def publish_index(
         images_root=source.trees()[1].root,
         model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
         preprocessing=hashlib.sha256(config.preprocessing.model_dump_json().encode()).hexdigest()[:16],
-        refused=sorted(refused, key=lambda refusal: refusal.item),
+        listed=[*images["image_id"].to_pylist(), *(refusal.item for refusal in unusable)],
+        refused=sorted([*refused, *unusable], key=lambda refusal: refusal.item),
         allow_shrink=allow_shrink,
     )
