@@ -17,6 +17,7 @@ from scenekin.commands.index import index
 from scenekin.commands.options import Workspace
 from scenekin.commands.search import search
 from scenekin.commands.train import train
+from scenekin.commands.versions import versions
 from scenekin.interrupt import end_soon_on_interrupt
 from storage.errors import StorageError
 from tasks.errors import InputError
@@ -68,5 +69,5 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
     return wrapped
 
 
-for _command in (check, train, index, evaluate, search, demo, config):
+for _command in (check, train, index, evaluate, search, versions, demo, config):
     app.command()(sentence_on_error(_command))

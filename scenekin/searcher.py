@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from storage.errors import StorageError
-from storage.index import Manifest, current_version, index_rows, index_vectors, read_current
+from storage.index import Manifest, current_version, index_rows, index_vectors, no_index, read_current
+from storage.models import sound_model
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
@@ -58,9 +58,7 @@ class Searcher:
         space = find_workspace(workspace)
         searcher = read_current(space, name, lambda manifest: cls(space, manifest))
         if searcher is None:
-            raise StorageError(
-                f"There is no index {name!r} in {space.root}; make one with `scenekin index COLLECTION`."
-            )
+            raise no_index(space, name)
         return searcher
 
     def current(self) -> "Searcher":
@@ -77,13 +75,13 @@ class Searcher:
 
     @cached_property
     def model(self) -> SceneModel:
-        """The model that embedded the index."""
-        return load(self.workspace.root / self.manifest.model.reference.path)
+        """The model that embedded the index. Raises StorageError where it is gone or another."""
+        return load(sound_model(self.workspace, self.manifest.model.reference))
 
     @cached_property
     def text(self) -> TextModel:
         """The words that the model of the index knows. Raises InputError where it is no joint model."""
-        text = load_text(self.workspace.root / self.manifest.model.reference.path)
+        text = load_text(sound_model(self.workspace, self.manifest.model.reference))
         if text is None:
             raise InputError(
                 f"The model of the index {self.manifest.name!r} knows no words; train one with "

@@ -130,6 +130,11 @@ def read_current(workspace: Workspace, name: str, read: Callable[[Manifest], T])
     return None
 
 
+def no_index(workspace: Workspace, name: str) -> StorageError:
+    """What to say where there is no index of that name."""
+    return StorageError(f"There is no index {name!r} in {workspace.root}; make one with `scenekin index COLLECTION`.")
+
+
 def read_manifest(workspace: Workspace, name: str, version: int) -> Manifest:
     """What a version says that it holds. Raises StorageError where it does not say."""
     try:
@@ -197,10 +202,12 @@ def roll_back(workspace: Workspace, name: str, to: int | None = None) -> Manifes
     Raises StorageError where there is none, or where it is damaged.
     """
     current = current_version(workspace, name)
+    if current is None:
+        raise no_index(workspace, name)
     there = version_numbers(workspace, name)
-    earlier = [number for number in there if current is not None and number < current]
-    if current is None or (to is None and not earlier):
-        raise StorageError(f"There is no version of the index {name!r} before {current or 'the first'} to go back to.")
+    earlier = [number for number in there if number < current]
+    if to is None and not earlier:
+        raise StorageError(f"There is no version of the index {name!r} before {current} to go back to.")
     version = earlier[-1] if to is None else to
     if version not in there:
         raise StorageError(
@@ -218,7 +225,7 @@ def drop_old(workspace: Workspace, name: str, keep: int) -> None:
     """
     folder, current = home(workspace, name), current_version(workspace, name)
     others = [number for number in version_numbers(workspace, name) if number != current]
-    for number in others[: len(others) - keep]:
+    for number in others[: max(0, len(others) - keep)]:
         temporary = folder / f".{number}.{os.getpid()}.tmp"
         (folder / str(number)).rename(temporary)
         shutil.rmtree(temporary)

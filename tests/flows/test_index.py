@@ -135,6 +135,17 @@ def test_unchanged_images_are_not_embedded_again(indexed: Trained) -> None:
     assert differing == [changed]
 
 
+def test_old_versions_are_kept_as_many_as_are_wanted(indexed: Trained) -> None:
+    for number, kept in enumerate([[1, 2], [2, 3]]):
+        shutil.copy(sorted((indexed.collection / "test").glob("*.jpg"))[0], indexed.collection / f"{number}.jpg")
+        assert indexed.run("index", "--name", "copy", "--set", f"index.keep={3 - 2 * number}").code == 0
+        there = (indexed.workspace / "index" / "copy").glob("[0-9]*")
+        assert sorted(int(path.name) for path in there) == kept
+    assert scenekin("versions", "rollback", "--name", "copy", "--workspace", indexed.workspace).code == 0
+    answer = indexed.run("index", "--name", "copy").answer
+    assert (answer["index"]["version"], counts(answer)) == (4, (1, 0, 0, 142))
+
+
 def test_another_collection_needs_another_name(trained_copy: Trained) -> None:
     sentence = trained_copy.run("index").sentence
     assert "'main'" in sentence
