@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from storage.errors import StorageError
 from storage.files import read_below
-from storage.index import Manifest, current_manifest, current_version, index_rows, index_vectors
+from storage.index import Manifest, current_version, index_rows, index_vectors, no_index, read_current
+from storage.models import sound_model
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
@@ -59,12 +59,10 @@ class Searcher:
     def open(cls, workspace: Path | str | None = None, name: str = "main") -> "Searcher":
         """The current version of an index. Raises StorageError where there is none."""
         space = find_workspace(workspace)
-        manifest = current_manifest(space, name)
-        if manifest is None:
-            raise StorageError(
-                f"There is no index {name!r} in {space.root}; make one with `scenekin index COLLECTION`."
-            )
-        return cls(space, manifest)
+        searcher = read_current(space, name, lambda manifest: cls(space, manifest))
+        if searcher is None:
+            raise no_index(space, name)
+        return searcher
 
     def current(self) -> "Searcher":
         """Itself while its version is the one in use, else what answers from that one. Raises StorageError.
@@ -80,13 +78,13 @@ class Searcher:
 
     @cached_property
     def model(self) -> SceneModel:
-        """The model that embedded the index."""
-        return load(self.workspace.root / self.manifest.model.reference.path)
+        """The model that embedded the index. Raises StorageError where it is gone or another."""
+        return load(sound_model(self.workspace, self.manifest.model.reference))
 
     @cached_property
     def text(self) -> TextModel:
         """The words that the model of the index knows. Raises InputError where it is no joint model."""
-        text = load_text(self.workspace.root / self.manifest.model.reference.path)
+        text = load_text(sound_model(self.workspace, self.manifest.model.reference))
         if text is None:
             raise InputError(
                 f"The model of the index {self.manifest.name!r} knows no words; train one with "

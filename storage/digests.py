@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from storage.files import Tree, list_tree
@@ -75,8 +76,13 @@ def _stamps(tree: Tree) -> dict[str, str]:
 
 
 def _local_stamp(tree: Tree, path: str) -> str | None:
+    return file_stamp(tree.place(path))
+
+
+def file_stamp(place: Path | str) -> str | None:
+    """What changes whenever a local file's content does; None where it is gone or changed only just now."""
     try:
-        status = os.stat(tree.place(path))  # noqa: PTH116  a Path for each file takes longer than the call
+        status = os.stat(place)  # noqa: PTH116  a Path for each file takes longer than the call
     except OSError:
         return None
     if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) <= SETTLED_NS:

@@ -9,13 +9,15 @@ from prefect import task
 
 from storage.artifacts import Artifact, folder_of
 from storage.files import Source
-from storage.index import IndexModel, Manifest, Refused, check_owner, publish
+from storage.index import IndexModel, Manifest, Refused, drop_old
+from storage.publishing import check_owner, publish
 from storage.registry import MODEL, Registered
 from storage.tables import read_table
 from storage.workspace import Workspace
 from tasks.collection.records import SPLITS
 from tasks.embedding.task import FILE
 from tasks.model.config import load_config
+from tasks.search.config import IndexConfig
 
 
 def check_index(workspace: Workspace, name: str, source: Source) -> None:
@@ -44,8 +46,12 @@ def publish_index(
     registered: Registered,
     source: Source,
     allow_shrink: bool,
+    config: IndexConfig,
 ) -> Manifest:
-    """Images and embeddings → the current version of an index; listed = indexed + refused. Raises StorageError."""
+    """Images and embeddings → the current version of an index; listed = indexed + refused. Raises StorageError.
+
+    Old versions go once the new one is current.
+    """
     folder = folder_of(workspace, collection)
     images = read_table(folder / "images.parquet")
     unreadable = {
@@ -57,9 +63,9 @@ def publish_index(
         Refused(item=row["image_id"], reason=unreadable[row["sha256"]])
         for row in images.filter([not use for use in usable]).to_pylist()
     ]
-    refused += [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
-    config = load_config(workspace.root / registered.model.path)
-    return publish(
+    unusable = [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
+    model = load_config(workspace.root / registered.model.path)
+    manifest = publish(
         workspace,
         name,
         with_captions(images, folder).filter(usable),
@@ -67,7 +73,10 @@ def publish_index(
         collection=source.url,
         images_root=source.trees()[1].address,
         model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
-        preprocessing=hashlib.sha256(config.preprocessing.model_dump_json().encode()).hexdigest()[:16],
-        refused=sorted(refused, key=lambda refusal: refusal.item),
+        preprocessing=hashlib.sha256(model.preprocessing.model_dump_json().encode()).hexdigest()[:16],
+        listed=[*images["image_id"].to_pylist(), *(refusal.item for refusal in unusable)],
+        refused=sorted([*refused, *unusable], key=lambda refusal: refusal.item),
         allow_shrink=allow_shrink,
     )
+    drop_old(workspace, name, config.keep)
+    return manifest

@@ -12,7 +12,7 @@ from tests.command import scenekin
 from tests.trained import Trained, change_image
 
 BROKEN = {"item": "train/zz-broken.jpg", "reason": "not an image of a known type; captions not used: 1"}
-COLUMNS = ["image_id", "path", "sha256", "width", "height", "embedding"]
+COLUMNS = ["image_id", "path", "sha256", "width", "height", "caption", "embedding"]
 
 
 def counts(answer: dict[str, Any]) -> tuple[int, int, int, int]:
@@ -74,7 +74,7 @@ def test_others_can_read_it(trained: Trained) -> None:
     (part,) = folder.glob("part-*.parquet")
     table = pq.read_table(part)
     assert table.column_names == COLUMNS
-    assert [str(table.schema.field(name).type) for name in COLUMNS[:5]] == 3 * ["string"] + 2 * ["int32"]
+    assert [str(table.schema.field(name).type) for name in COLUMNS[:6]] == [*3 * ["string"], "int32", "int32", "string"]
     assert str(table.schema.field("embedding").type) == "fixed_size_list<element: halffloat>[24]"
     frame = pd.read_parquet(part)
     assert list(frame.image_id) == sorted(frame.image_id)
@@ -133,6 +133,17 @@ def test_unchanged_images_are_not_embedded_again(indexed: Trained) -> None:
     after = embeddings(indexed.workspace)
     differing = [name for name in before.index if (before[name] != after[name]).any()]
     assert differing == [changed]
+
+
+def test_old_versions_are_kept_as_many_as_are_wanted(indexed: Trained) -> None:
+    for number, kept in enumerate([[1, 2], [2, 3]]):
+        shutil.copy(sorted((indexed.collection / "test").glob("*.jpg"))[0], indexed.collection / f"{number}.jpg")
+        assert indexed.run("index", "--name", "copy", "--set", f"index.keep={3 - 2 * number}").code == 0
+        there = (indexed.workspace / "index" / "copy").glob("[0-9]*")
+        assert sorted(int(path.name) for path in there) == kept
+    assert scenekin("versions", "rollback", "--name", "copy", "--workspace", indexed.workspace).code == 0
+    answer = indexed.run("index", "--name", "copy").answer
+    assert (answer["index"]["version"], counts(answer)) == (4, (1, 0, 0, 142))
 
 
 def test_another_collection_needs_another_name(trained_copy: Trained) -> None:

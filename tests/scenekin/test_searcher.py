@@ -1,7 +1,7 @@
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,8 @@ from PIL import Image
 
 from scenekin import Result, Searcher
 from storage.errors import StorageError
+from storage.models import refer_to_model
+from storage.workspace import Workspace
 from tasks.errors import InputError
 from tasks.features.descriptors import load_descriptors, project
 from tasks.images.preprocess import to_pixels
@@ -137,6 +139,37 @@ def test_an_open_searcher_goes_over_to_a_new_version(trained_copy: Trained, quer
     assert newer.model is network
     assert {result.image_id for result in newer.search(query, top=2)} == {before[0].image_id, "zz.jpg"}
     assert searcher.search(query) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (shutil.rmtree, "is gone"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "is gone"),
+        (lambda folder: (folder / "text.safetensors").unlink(), "is another than its name says"),
+        (
+            lambda folder: (folder / "config.json").write_text(
+                (folder / "config.json").read_text().replace("96", "64")
+            ),
+            "is another than its name says",
+        ),
+    ],
+)
+def test_vectors_of_two_models_never_mix(
+    change: Callable[[Path], object], words: str, trained_copy: Trained, query: Path
+) -> None:
+    searcher = Searcher.open(trained_copy.workspace)
+    folder = trained_copy.workspace / searcher.manifest.model.reference.path
+    change(folder)
+    for asked in ({"image": query}, {"text": "a dog"}):
+        with pytest.raises(
+            StorageError, match=rf"{folder} {words}; run `scenekin train COLLECTION` and `scenekin index"
+        ):
+            searcher.search(**asked)  # type: ignore[arg-type]
+    sentence = trained_copy.run("index", "--name", "copy").sentence
+    assert f"{folder} {words}; run `scenekin train COLLECTION`" in sentence
+    assert trained_copy.train().code == 0
+    assert searcher.search(query)[0].image_id == query.relative_to(query.parents[1]).as_posix()
 
 
 def test_features_at_hand_and_the_whole_network_agree(trained: Trained) -> None:
@@ -283,8 +316,15 @@ def test_a_text_of_unknown_words_is_refused_with_known_ones_of_like_spelling(sea
 
 
 def test_a_model_that_knows_no_words_says_what_trains_one(trained_copy: Trained, query: Path) -> None:
-    searcher = Searcher.open(trained_copy.workspace)
-    (trained_copy.workspace / searcher.manifest.model.reference.path / "text.safetensors").unlink()
+    workspace = Workspace(trained_copy.workspace)
+    model = Searcher.open(workspace.root).manifest.model.reference
+    folder = workspace.root / model.path
+    (folder / "text.safetensors").unlink()
+    digest = refer_to_model(workspace, folder).digest
+    folder.rename(folder.with_name(digest))
+    file = workspace.index / "main" / "1" / "manifest.json"
+    file.write_text(file.read_text().replace(model.digest, digest))  # as if it had been indexed with that model
+    searcher = Searcher.open(workspace.root)
     assert searcher.search(query)
     with pytest.raises(InputError, match=r"'main' knows no words; train one with .*candidates=\[regression\]"):
         searcher.search(query, add=["dog"])
