@@ -52,5 +52,10 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family, backlog=1024)
     except OSError as error:
         raise InputError(
-            f"{host} port {port} cannot be listened at ({error.strerror or error}); give another --port or --host."
+            f"{host} port {port} cannot be listened at ({_reason(error)}); give another --port or --host."
         ) from error
+
+
+def _reason(error: OSError) -> str:
+    """What the system says; Python repeats the address after it."""
+    return (error.strerror or str(error)).partition(" (while")[0]

@@ -5,6 +5,7 @@ import json
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from prefect import task
 
 from storage.artifacts import Artifact, folder_of
@@ -58,10 +59,10 @@ def publish_index(
         entry["sha256"]: entry["reason"]
         for entry in json.loads((folder_of(workspace, embedding) / "refused.json").read_text())
     }
-    usable = [sha256 not in unreadable for sha256 in images["sha256"].to_pylist()]
+    usable = pa.array([sha256 not in unreadable for sha256 in images["sha256"].to_pylist()], pa.bool_())
     refused = [
         Refused(item=row["image_id"], reason=unreadable[row["sha256"]])
-        for row in images.filter([not use for use in usable]).to_pylist()
+        for row in images.filter(pc.invert(usable)).to_pylist()
     ]
     unusable = [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
     model = load_config(workspace.root / registered.model.path)
