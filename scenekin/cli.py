@@ -13,6 +13,7 @@ from scenekin.commands.check import check
 from scenekin.commands.config import config
 from scenekin.commands.demo import demo
 from scenekin.commands.evaluate import evaluate
+from scenekin.commands.explain import explain
 from scenekin.commands.index import index
 from scenekin.commands.options import Workspace
 from scenekin.commands.search import search
@@ -70,5 +71,5 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
     return wrapped
 
 
-for _command in (check, train, index, evaluate, search, serve, versions, demo, config):
+for _command in (check, train, index, evaluate, search, explain, serve, versions, demo, config):
     app.command()(sentence_on_error(_command))

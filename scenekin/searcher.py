@@ -145,7 +145,10 @@ class Searcher:
 
         A file that exists goes before an id. Raises InputError.
         """
-        pixels_a_HWC, pixels_b_HWC = (self._pixels(self.read(image), f"The {_name(image)}") for image in (a, b))
+        pixels_a_HWC, pixels_b_HWC = (
+            self._pixels(self.read(image), "The image" if isinstance(image, bytes) else f"The image {image}")
+            for image in (a, b)
+        )
         return explain(self.model, pixels_a_HWC, pixels_b_HWC)
 
     def _pixels(self, data: bytes, what: str) -> torch.Tensor:

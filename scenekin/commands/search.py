@@ -8,6 +8,7 @@ import typer
 
 from scenekin.commands.options import AsJson, Workspace
 from scenekin.commands.running import say
+from tasks.errors import InputError
 
 
 def search(
@@ -19,6 +20,10 @@ def search(
     alpha: Annotated[Optional[float], typer.Option("--alpha", min=0, help="How far towards.")] = None,  # noqa: UP045
     beta: Annotated[Optional[float], typer.Option("--beta", min=0, help="How far away.")] = None,  # noqa: UP045
     top: Annotated[int, typer.Option("--top", min=1, help="How many results.")] = 10,
+    explain: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--explain", metavar="DIR", help="Draw for each result why its image matches the query's."),
+    ] = None,
     name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
     workspace: Workspace = None,
     json: AsJson = False,
@@ -26,8 +31,11 @@ def search(
     """Find the indexed images whose scene is nearest to a query's, moved by words where the model knows any."""
     from dataclasses import asdict
 
+    from scenekin.commands.explanations import explain_results
     from scenekin.searcher import Searcher
 
+    if explain is not None and text is not None:
+        raise InputError("--explain shows two images beside each other; search by an image or --id, not by --text.")
     searcher = Searcher.open(workspace, name)
     weights = {name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None}
     asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
@@ -45,6 +53,12 @@ def search(
         "results": [asdict(result) for result in results],
     }
     lines = [f"{result.rank:>4}  {result.score:.3f}  {result.image_id}" for result in results]
+    if explain is not None:
+        image = searcher.read(query) if query is not None else searcher.image_of(str(id))
+        shown = explain_results(searcher, image, results, explain)
+        answer |= shown
+        lines.append(f"{len(shown['explanations'])} explained in {explain}")
+        lines += [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in shown["refused"]]
     for word in asked.unknown_terms:
         near = ", ".join(searcher.text.near(word)) or "nothing"
         print(f"No caption had {word!r}; it is passed over. Spelled like it: {near}.", file=sys.stderr)
