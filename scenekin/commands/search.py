@@ -19,6 +19,10 @@ def search(
     alpha: Annotated[Optional[float], typer.Option("--alpha", min=0, help="How far towards.")] = None,  # noqa: UP045
     beta: Annotated[Optional[float], typer.Option("--beta", min=0, help="How far away.")] = None,  # noqa: UP045
     top: Annotated[int, typer.Option("--top", min=1, help="How many results.")] = 10,
+    recall: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--recall", min=0, max=1, help="Of a very large index: the share to be found; 1 looks at all."),
+    ] = None,
     name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
     workspace: Workspace = None,
     json: AsJson = False,
@@ -26,15 +30,20 @@ def search(
     """Find the indexed images whose scene is nearest to a query's, moved by words where the model knows any."""
     from dataclasses import asdict
 
-    from scenekin.searcher import Searcher
+    from scenekin.searcher import RECALL, Searcher
 
     searcher = Searcher.open(workspace, name)
     weights = {name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None}
     asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
-    results = searcher.nearest(asked, top)
+    recall = RECALL if recall is None else recall
+    results = searcher.nearest(asked, top, recall)
     answer = {
         "model": {"name": searcher.manifest.model.name, "version": searcher.manifest.model.version},
-        "index": {"version": searcher.manifest.version, "images": searcher.manifest.images},
+        "index": {
+            "version": searcher.manifest.version,
+            "images": searcher.manifest.images,
+            "recall": searcher.effort(top, recall)[1],
+        },
         "query": {
             "image": str(query) if query is not None else id,
             "text": text,

@@ -146,6 +146,15 @@ def test_old_versions_are_kept_as_many_as_are_wanted(indexed: Trained) -> None:
     assert (answer["index"]["version"], counts(answer)) == (4, (1, 0, 0, 142))
 
 
+def test_a_large_index_has_an_approximate_one_too(indexed: Trained) -> None:
+    answer = indexed.run("index", "--name", "copy", "--set", "index.approximate_from=141").answer
+    assert (answer["index"]["version"], counts(answer)) == (2, (0, 0, 0, 141))
+    manifest = json.loads((current(indexed.workspace, "copy") / "manifest.json").read_text())
+    assert manifest["approximate_from"] == 141
+    assert manifest["approximate"]["recall"].keys() == {"10", "100"}
+    assert list(manifest["approximate"]["file"]) == ["approximate.faiss"]
+
+
 def test_another_collection_needs_another_name(trained_copy: Trained) -> None:
     sentence = trained_copy.run("index").sentence
     assert "'main'" in sentence
