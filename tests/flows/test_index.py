@@ -8,6 +8,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.collection import gather
 from tests.command import scenekin
 from tests.trained import Trained, change_image
 
@@ -153,6 +154,19 @@ def test_a_large_index_has_an_approximate_one_too(indexed: Trained) -> None:
     assert manifest["approximate_from"] == 141
     assert manifest["approximate"]["recall"].keys() == {"10", "100"}
     assert list(manifest["approximate"]["file"]) == ["approximate.faiss"]
+
+
+def test_a_refresh_opens_only_what_is_new(indexed: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.digests.SETTLED_NS", -(10**18))
+    shutil.copy(sorted((indexed.collection / "test").glob("*.jpg"))[0], indexed.collection / "copy.jpg")
+    assert indexed.run("index", "--name", "copy").code == 0  # now all files are known
+    looked: list[str] = []
+    look = gather.look_at_file
+    monkeypatch.setattr(gather, "look_at_file", lambda path, read: looked.append(path) or look(path, read))
+    changed = change_image(indexed.collection, "train").relative_to(indexed.collection).as_posix()
+    answer = indexed.run("index", "--name", "copy").answer
+    assert (counts(answer), answer["refused"]) == ((0, 1, 0, 141), [BROKEN])
+    assert looked == [changed]
 
 
 def test_another_collection_needs_another_name(trained_copy: Trained) -> None:
