@@ -18,7 +18,7 @@ from storage.soundness import changed_files, part_fault
 from storage.tables import matrix, read_table
 from storage.workspace import Workspace
 
-CURRENT, MANIFEST, RAW = "CURRENT", "manifest.json", "vectors.f16"
+CURRENT, MANIFEST, RAW, APPROXIMATE = "CURRENT", "manifest.json", "vectors.f16", "approximate.faiss"
 
 T = TypeVar("T")
 
@@ -53,10 +53,28 @@ class Refused(BaseModel):
     reason: str
 
 
+class Approximate(BaseModel):
+    """An approximate index beside the parts: its file's SHA-256, and its measured recall against exact search.
+
+    Recall is by the length of the result list and by the number of lists that a query looks into.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    file: dict[str, str]
+    recall: dict[int, dict[int, float]]
+
+    def effort(self, top: int, recall: float) -> tuple[int, float] | None:
+        """The fewest lists in which this share of the `top` nearest was found, and the share; None if in no number."""
+        depth = min((depth for depth in self.recall if depth >= top), default=None)
+        enough = [] if depth is None else [(n, found) for n, found in self.recall[depth].items() if found >= recall]
+        return min(enough, default=None)
+
+
 class Manifest(BaseModel):
     """What a version holds. `parts` and `raw` give the SHA-256 of each file.
 
-    Paths are below `images_root`, a folder or URL.
+    Paths are below `images_root`, a folder or URL. From `approximate_from` images on there is an approximate index.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -72,8 +90,15 @@ class Manifest(BaseModel):
     preprocessing: str
     parts: dict[str, str] = {}
     raw: dict[str, str] = {}
+    approximate_from: int = 1_000_000  # what versions had that do not say
+    approximate: Approximate | None = None
     changes: Changes
     refused: tuple[Refused, ...]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it should have an approximate index."""
+        return 0 < self.images >= self.approximate_from
 
     @property
     def part_metadata(self) -> dict[str, str]:
@@ -206,6 +231,14 @@ def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
                 matrix(read_table(folder / part, ["embedding"])["embedding"]).tofile(raw)
         temporary.replace(folder / RAW)
     return np.memmap(folder / RAW, np.float16, "r", shape=shape)
+
+
+def approximate_file(workspace: Workspace, manifest: Manifest) -> Path | None:
+    """The file of a version's approximate index; None where it has none, or one that is not what was published."""
+    folder = workspace.index / manifest.name / str(manifest.version)
+    if manifest.approximate is None or changed_files(folder, manifest.approximate.file):
+        return None
+    return folder / APPROXIMATE
 
 
 def make_current(workspace: Workspace, name: str, version: int) -> None:

@@ -1,7 +1,7 @@
 """Publication of an index version: written and checked aside, current in one rename."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -13,8 +13,10 @@ import pyarrow.parquet as pq
 from storage.artifacts import file_digest, fresh_folder
 from storage.errors import StorageError
 from storage.index import (
+    APPROXIMATE,
     MANIFEST,
     RAW,
+    Approximate,
     Changes,
     IndexModel,
     Manifest,
@@ -34,6 +36,7 @@ from storage.workspace import Workspace
 PART_ROWS = 65_536
 SHRINK_LIMIT = 0.2
 SAMPLE = 32  # images that have to find themselves
+Recall = dict[int, dict[int, float]]  # by the length of the result list and the effort
 BLOCK_ROWS = 8192  # whose vectors are held in float32 at a time
 
 
@@ -50,13 +53,16 @@ def publish(
     listed: Sequence[str],
     refused: Sequence[Refused],
     allow_shrink: bool,
+    approximate_from: int,
+    approximate: Callable[[np.ndarray, Path], Recall],
 ) -> Manifest:
     """Make images (image_id, path, sha256, width, height, caption; in id order) and embeddings the current version.
 
     Nothing is written where nothing changed; a damaged version counts as none. Raises StorageError where the index
     belongs to another collection, where more than a fifth of it would vanish and `allow_shrink` is not set, and where
     the new version fails its check: then it is gone, and the version before stays current. `listed` names all images
-    of the collection: each has to be indexed or refused.
+    of the collection: each has to be indexed or refused. From so many images on `approximate` writes an approximate
+    index of embedding_ND into a file and measures it.
     """
     check_owner(workspace, name, collection)
     before = _whole(workspace, name)
@@ -73,6 +79,7 @@ def publish(
         images=images.num_rows,
         dimension=pq.read_schema(embeddings).field("embedding").type.list_size,
         preprocessing=preprocessing,
+        approximate_from=approximate_from,
         changes=changes,
         refused=tuple(refused),
     )
@@ -80,8 +87,10 @@ def publish(
         return before.model_copy(update={"changes": changes})
     with fresh_folder(home(workspace, name) / str(draft.version)) as folder:
         _write_raw(folder / RAW, images, embeddings, draft)
-        parts = _write_parts(folder, images, draft)
-        manifest = draft.model_copy(update={"parts": parts, "raw": {RAW: file_digest(folder / RAW)}})
+        parts, raw = _write_parts(folder, images, draft), {RAW: file_digest(folder / RAW)}
+        manifest = draft.model_copy(
+            update={"parts": parts, "raw": raw, "approximate": _approximate(folder, draft, approximate)}
+        )
         (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1))
         if fault := _fault(folder, manifest, listed, embeddings):
             raise StorageError(f"The new version of the index {name!r} {fault}; it is not made current and is removed.")
@@ -114,8 +123,9 @@ def _guard(before: Manifest, collection: str, changes: Changes, allow_shrink: bo
 
 def _same(before: Manifest, draft: Manifest) -> bool:
     """Whether a new version would hold what the one before holds."""
-    own = {"version", "created_at", "parts", "raw", "changes"}
+    own = {"version", "created_at", "parts", "raw", "changes", "approximate", "approximate_from"}
     unchanged = draft.changes.unchanged == before.images == draft.images
+    unchanged &= (before.approximate is not None) == draft.is_large
     return unchanged and before.model_dump(exclude=own) == draft.model_dump(exclude=own)
 
 
@@ -177,6 +187,15 @@ def _write_parts(folder: Path, images: pa.Table, draft: Manifest) -> dict[str, s
         write_table(folder / part, rows.append_column(field, vectors(embedding_BD)).cast(schema))
         parts[part] = file_digest(folder / part)
     return parts
+
+
+def _approximate(folder: Path, draft: Manifest, write: Callable[[np.ndarray, Path], Recall]) -> Approximate | None:
+    if not draft.is_large:
+        return None
+    recall = write(
+        np.memmap(folder / RAW, np.float16, "r", shape=(draft.images, draft.dimension)), folder / APPROXIMATE
+    )
+    return Approximate(file={APPROXIMATE: file_digest(folder / APPROXIMATE)}, recall=recall)
 
 
 def _slices(folder: Path, rows: pa.Table, manifest: Manifest) -> Iterator[tuple[pa.Table, np.ndarray]]:

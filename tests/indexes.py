@@ -1,6 +1,6 @@
 """Small indexes that tests publish without a network."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +48,8 @@ def publish_images(
     listed: list[str] | None = None,
     not_embedded: Collection[str] = (),
     embeddings: Path | None = None,
+    approximate_from: int = 1_000_000,
+    approximate: Callable[[np.ndarray, Path], dict[int, dict[int, float]]] = lambda *_: {},
 ) -> Manifest:
     """Publish images given as id to digest, embedded beforehand in an order of their own."""
     file = embeddings or _embed(workspace, set(images.values()) - {*not_embedded}, model)
@@ -73,6 +75,8 @@ def publish_images(
         listed=listed or [*ids, *(refusal.item for refusal in refused)],
         refused=refused,
         allow_shrink=allow_shrink,
+        approximate_from=approximate_from,
+        approximate=approximate,
     )
 
 

@@ -38,11 +38,12 @@ def _rows(space: "Space", name: str) -> list[dict[str, Any]]:
 
     current, rows = current_version(space, name), []
     for version in version_numbers(space, name):
-        row: dict[str, Any] = {"version": version, "images": None, "model": None, "created_at": None}
+        row: dict[str, Any] = {"version": version, "images": None, "model": None, "created_at": None, "recall": None}
         try:
             manifest = read_manifest(space, name, version)
             model = {"name": manifest.model.name, "version": manifest.model.version}
             row |= {"images": manifest.images, "model": model, "created_at": manifest.created_at}
+            row["recall"] = manifest.approximate and manifest.approximate.recall
         except StorageError as error:
             row["damage"] = str(error)
         rows.append({**row, "current": version == current})
@@ -56,4 +57,6 @@ def _line(row: dict[str, Any]) -> str:
     if "damage" in row:
         return f"{mark} {row['version']:>4}  {row['damage']}"
     model = f"{row['model']['name']} version {row['model']['version']}"
-    return f"{mark} {row['version']:>4}  {row['images']:>9,} images  {model}  {row['created_at']}"
+    line = f"{mark} {row['version']:>4}  {row['images']:>9,} images  {model}  {row['created_at']}"
+    found = (row["recall"] or {}).get(10, {}).items()
+    return "  ".join([line, *(f"recall@10 {share:.3f} in {lists} lists" for lists, share in found)])

@@ -4,6 +4,7 @@ import hashlib
 import json
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from prefect import task
@@ -78,6 +79,17 @@ def publish_index(
         listed=[*images["image_id"].to_pylist(), *(refusal.item for refusal in unusable)],
         refused=sorted([*refused, *unusable], key=lambda refusal: refusal.item),
         allow_shrink=allow_shrink,
+        approximate_from=config.approximate_from,
+        approximate=write_approximate,
     )
     drop_old(workspace, name, config.keep)
     return manifest
+
+
+def write_approximate(embedding_ND: np.ndarray, file: Path) -> dict[int, dict[int, float]]:
+    """An approximate index into a file; its recall against exact search. Raises InputError."""
+    from tasks.search.approximate import build, measure, save
+
+    index = build(embedding_ND)
+    save(index, file)
+    return measure(index, embedding_ND)

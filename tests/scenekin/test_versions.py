@@ -28,7 +28,9 @@ def test_versions_are_listed(workspace: Workspace) -> None:
     answer = versions(workspace, "--json").answer
     assert versions(workspace, "list", "--json").answer == answer
     assert answer.keys() == {"versions"}
-    assert [row.keys() for row in answer["versions"]] == 3 * [{"version", "images", "model", "created_at", "current"}]
+    keys = {"version", "images", "model", "created_at", "recall", "current"}
+    assert [row.keys() for row in answer["versions"]] == 3 * [keys]
+    assert [row["recall"] for row in answer["versions"]] == [None, None, None]
     assert [row["images"] for row in answer["versions"]] == [10, 11, 12]
     assert answer["versions"][0]["model"] == {"name": "scenekin", "version": 1}
     assert in_use(versions(workspace, "--json")) == [3]
