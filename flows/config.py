@@ -10,6 +10,7 @@ from tasks.captions.config import CaptionsConfig
 from tasks.collection.config import CollectionConfig
 from tasks.features.config import FeaturesConfig
 from tasks.model.config import BackboneConfig, PoolingConfig
+from tasks.search.config import IndexConfig
 from tasks.surrogate.config import SurrogateConfig
 from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
 
@@ -35,6 +36,7 @@ class Config(BaseModel):
     joint: TripletConfig = TripletConfig()
     wsabie: TripletConfig = TripletConfig()
     ridge: RidgeConfig = RidgeConfig()
+    index: IndexConfig = IndexConfig()
     runtime: Runtime = Runtime()
 
     @field_validator("candidates")
@@ -67,6 +69,6 @@ class Config(BaseModel):
         return frozenset(method for method, settings in methods if settings.backbone == "finetuned")
 
     def answers(self) -> "Config":
-        """The settings that can change an answer: where and how fast is left at its default."""
+        """The settings that can change an answer: where and how fast, and what is kept, is left at its default."""
         backbone = self.backbone.model_copy(update={"weights": None})
-        return self.model_copy(update={"runtime": Runtime(), "backbone": backbone})
+        return self.model_copy(update={"runtime": Runtime(), "index": IndexConfig(), "backbone": backbone})

@@ -36,7 +36,9 @@ def index_flow(
         read_images = read(run, format, config)
         listed = narrow(run.workspace, read_images, "images.parquet")
         embedding = run(embed_images, listed, "images.parquet", registered.model)
-        manifest = publish_index(run.workspace, name, read_images, embedding, registered, run.source, allow_shrink)
+        manifest = publish_index(
+            run.workspace, name, read_images, embedding, registered, run.source, allow_shrink, config.index
+        )
         counts = manifest.changes.model_dump()
         return IndexResult(
             index={"name": name, "version": manifest.version, "images": manifest.images, **counts},

@@ -17,7 +17,9 @@ from scenekin.commands.explain import explain
 from scenekin.commands.index import index
 from scenekin.commands.options import Workspace
 from scenekin.commands.search import search
+from scenekin.commands.serve import serve
 from scenekin.commands.train import train
+from scenekin.commands.versions import versions
 from scenekin.interrupt import end_soon_on_interrupt
 from storage.errors import StorageError
 from tasks.errors import InputError
@@ -69,5 +71,5 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
     return wrapped
 
 
-for _command in (check, train, index, evaluate, search, explain, demo, config):
+for _command in (check, train, index, evaluate, search, explain, serve, versions, demo, config):
     app.command()(sentence_on_error(_command))

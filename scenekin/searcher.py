@@ -5,13 +5,14 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
 
-from storage.errors import StorageError
 from storage.files import read_below
-from storage.index import Manifest, current_manifest, index_rows, index_vectors
+from storage.index import Manifest, approximate_file, current_version, index_rows, index_vectors, no_index, read_current
+from storage.models import sound_model
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
@@ -22,6 +23,8 @@ from tasks.model.text import TextModel, load_text
 from tasks.search.explanation import Explanation, explain
 from tasks.search.ranking import rank
 from tasks.search.steering import ADD, REMOVE, steer
+
+RECALL = 0.95  # what is asked of an approximate index
 
 
 @dataclass(frozen=True)
@@ -59,22 +62,32 @@ class Searcher:
     def open(cls, workspace: Path | str | None = None, name: str = "main") -> "Searcher":
         """The current version of an index. Raises StorageError where there is none."""
         space = find_workspace(workspace)
-        manifest = current_manifest(space, name)
-        if manifest is None:
-            raise StorageError(
-                f"There is no index {name!r} in {space.root}; make one with `scenekin index COLLECTION`."
-            )
-        return cls(space, manifest)
+        searcher = read_current(space, name, lambda manifest: cls(space, manifest))
+        if searcher is None:
+            raise no_index(space, name)
+        return searcher
+
+    def current(self) -> "Searcher":
+        """Itself while its version is the one in use, else what answers from that one. Raises StorageError.
+
+        Asking costs next to nothing. Networks that are loaded stay so where the new version has the same model.
+        """
+        if current_version(self.workspace, self.manifest.name) == self.manifest.version:
+            return self
+        newer = Searcher.open(self.workspace.root, self.manifest.name)
+        if newer.manifest.model.reference == self.manifest.model.reference:
+            vars(newer).update({name: vars(self)[name] for name in ("model", "text") if name in vars(self)})
+        return newer
 
     @cached_property
     def model(self) -> SceneModel:
-        """The model that embedded the index."""
-        return load(self.workspace.root / self.manifest.model.reference.path)
+        """The model that embedded the index. Raises StorageError where it is gone or another."""
+        return load(sound_model(self.workspace, self.manifest.model.reference))
 
     @cached_property
     def text(self) -> TextModel:
         """The words that the model of the index knows. Raises InputError where it is no joint model."""
-        text = load_text(self.workspace.root / self.manifest.model.reference.path)
+        text = load_text(sound_model(self.workspace, self.manifest.model.reference))
         if text is None:
             raise InputError(
                 f"The model of the index {self.manifest.name!r} knows no words; train one with "
@@ -190,11 +203,39 @@ class Searcher:
         near = dict.fromkeys(word for unknown in self.text.unknown(text) for word in self.text.near(unknown))
         return f"known words that are spelled like it: {', '.join(near)}" if near else "try other words"
 
-    def nearest(self, query: Query, top: int = 10) -> list[Result]:
-        """The `top` nearest images of a query, best first, equal scores by id; rounding makes no cosine exceed 1."""
+    def effort(self, top: int, recall: float) -> tuple[int, float]:
+        """How many lists of the approximate index a search looks into, and the share of the `top` nearest found there.
+
+        (0, 1) where it looks at all images: without such an index, or where no measured share is good enough.
+        """
+        approximate = self.manifest.approximate
+        found = approximate.effort(top, recall) if approximate is not None and recall < 1 else None
+        return found if found is not None and self._approximate is not None else (0, 1.0)
+
+    @cached_property
+    def _approximate(self) -> Any:
+        file = approximate_file(self.workspace, self.manifest)
+        if file is None:
+            return None
+        from tasks.search.approximate import load as load_approximate  # noqa: PLC0415  faiss is needed by few
+
+        return load_approximate(file)
+
+    def nearest(self, query: Query, top: int = 10, recall: float = RECALL) -> list[Result]:
+        """The `top` nearest images of a query, best first, equal scores by id; rounding makes no cosine exceed 1.
+
+        Exact, but for an index so large that it has an approximate one: that answers where it was measured to find
+        this share of them.
+        """
         if top < 1:
             raise InputError(f"At least 1 result has to be asked for, not {top}.")
-        row_BT, score_BT = rank(query.embedding_D[None], self._embedding_ND, top)
+        query_BD, (probes, _) = query.embedding_D[None], self.effort(top, recall)
+        if probes:
+            from tasks.search.approximate import rank_approximately  # noqa: PLC0415  faiss is needed by few
+
+            row_BT, score_BT = rank_approximately(self._approximate, query_BD, self._embedding_ND, top, probes)
+        else:
+            row_BT, score_BT = rank(query_BD, self._embedding_ND, top)
         return [
             Result(place, self.image_ids[row], self.paths[row], min(1.0, float(score)))
             for place, (row, score) in enumerate(zip(row_BT[0], score_BT[0], strict=True), start=1)

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 from storage.files import Tree, list_tree
@@ -30,7 +31,7 @@ def tree_digest(tree: Tree, known: KnownFiles, progress: Progress) -> str:
 def file_digests(tree: Tree, known: KnownFiles, progress: Progress) -> dict[str, str]:
     """The SHA-256 of every file by path, or why it cannot be read."""
     stamps = _stamps(tree)
-    remembered = {path: sha256 for path, stamp in stamps.items() if (sha256 := known.get(tree.place(path), stamp))}
+    remembered = _remembered(tree, stamps, known)
     unread = [path for path in tree.paths if path not in remembered]
     read: dict[str, str] = {}
     try:
@@ -39,6 +40,15 @@ def file_digests(tree: Tree, known: KnownFiles, progress: Progress) -> dict[str,
     finally:  # what was read before an interrupt need not be read again
         _remember({path: stamps[path] for path in read if path in stamps}, read, tree, known)
     return remembered | read
+
+
+def remembered_digests(tree: Tree, known: KnownFiles) -> dict[str, str]:
+    """The SHA-256 by path of the files that nothing says to have changed since they were read."""
+    return _remembered(tree, _stamps(tree), known)
+
+
+def _remembered(tree: Tree, stamps: dict[str, str], known: KnownFiles) -> dict[str, str]:
+    return {path: sha256 for path, stamp in stamps.items() if (sha256 := known.get(tree.place(path), stamp))}
 
 
 def _read(tree: Tree, paths: list[str], progress: Progress) -> Iterator[tuple[str, str]]:
@@ -75,8 +85,13 @@ def _stamps(tree: Tree) -> dict[str, str]:
 
 
 def _local_stamp(tree: Tree, path: str) -> str | None:
+    return file_stamp(tree.place(path))
+
+
+def file_stamp(place: Path | str) -> str | None:
+    """What changes whenever a local file's content does; None where it is gone or changed only just now."""
     try:
-        status = os.stat(tree.place(path))  # noqa: PTH116  a Path for each file takes longer than the call
+        status = os.stat(place)  # noqa: PTH116  a Path for each file takes longer than the call
     except OSError:
         return None
     if time.time_ns() - max(status.st_mtime_ns, status.st_ctime_ns) <= SETTLED_NS:

@@ -2,24 +2,25 @@
 
 import os
 import re
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+import shutil
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import BaseModel, ConfigDict
 
-from storage.artifacts import file_digest, fresh_folder
 from storage.errors import StorageError
 from storage.models import ModelRef
-from storage.tables import matrix, read_table, vectors, write_table
+from storage.soundness import changed_files, part_fault
+from storage.tables import matrix, read_table
 from storage.workspace import Workspace
 
-CURRENT, MANIFEST, RAW = "CURRENT", "manifest.json", "vectors.f16"
-PART_ROWS = 65_536
-SHRINK_LIMIT = 0.2
+CURRENT, MANIFEST, RAW, APPROXIMATE = "CURRENT", "manifest.json", "vectors.f16", "approximate.faiss"
+
+T = TypeVar("T")
 
 
 class IndexModel(BaseModel):
@@ -52,10 +53,28 @@ class Refused(BaseModel):
     reason: str
 
 
+class Approximate(BaseModel):
+    """An approximate index beside the parts: its file's SHA-256, and its measured recall against exact search.
+
+    Recall is by the length of the result list and by the number of lists that a query looks into.
+    """
+
+    model_config = ConfigDict(frozen=True)
+
+    file: dict[str, str]
+    recall: dict[int, dict[int, float]]
+
+    def effort(self, top: int, recall: float) -> tuple[int, float] | None:
+        """The fewest lists in which this share of the `top` nearest was found, and the share; None if in no number."""
+        depth = min((depth for depth in self.recall if depth >= top), default=None)
+        enough = [] if depth is None else [(n, found) for n, found in self.recall[depth].items() if found >= recall]
+        return min(enough, default=None)
+
+
 class Manifest(BaseModel):
     """What a version holds. `parts` and `raw` give the SHA-256 of each file.
 
-    Paths are below `images_root`, a folder or URL.
+    Paths are below `images_root`, a folder or URL. From `approximate_from` images on there is an approximate index.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -69,10 +88,53 @@ class Manifest(BaseModel):
     images: int
     dimension: int
     preprocessing: str
-    parts: dict[str, str]
-    raw: dict[str, str]
+    parts: dict[str, str] = {}
+    raw: dict[str, str] = {}
+    approximate_from: int = 1_000_000  # what versions had that do not say
+    approximate: Approximate | None = None
     changes: Changes
     refused: tuple[Refused, ...]
+
+    @property
+    def is_large(self) -> bool:
+        """Whether it should have an approximate index."""
+        return 0 < self.images >= self.approximate_from
+
+    @property
+    def part_metadata(self) -> dict[str, str]:
+        """What every part says of its vectors."""
+        return {
+            "model": self.model.name,
+            "model_version": str(self.model.version),
+            "model_digest": self.model.reference.digest,
+            "dimension": str(self.dimension),
+            "preprocessing": self.preprocessing,
+        }
+
+
+def home(workspace: Workspace, name: str) -> Path:
+    """The folder of an index. Raises StorageError where the name would lead elsewhere."""
+    if not re.fullmatch(r"\w[\w.-]*", name):
+        raise StorageError(f"{name!r} cannot name an index; use letters, digits, dots, hyphens and underscores.")
+    return workspace.index / name
+
+
+def version_numbers(workspace: Workspace, name: str) -> list[int]:
+    """The versions that are there, whole or damaged, the oldest first."""
+    folder = home(workspace, name)
+    return sorted(int(path.name) for path in folder.glob("*") if path.name.isdecimal() and path.is_dir())
+
+
+def current_version(workspace: Workspace, name: str) -> int | None:
+    """The number of the version in use, which costs next to nothing to ask; None where there is no such index."""
+    try:
+        return int((home(workspace, name) / CURRENT).read_text())
+    except OSError:
+        return None
+    except ValueError as error:
+        raise StorageError(
+            f"The index {name!r} does not say which version is in use; run `scenekin index` again."
+        ) from error
 
 
 def current_manifest(workspace: Workspace, name: str) -> Manifest | None:
@@ -80,26 +142,55 @@ def current_manifest(workspace: Workspace, name: str) -> Manifest | None:
 
     Raises StorageError where it, or a part of what it lists, is damaged.
     """
-    folder = _home(workspace, name)
+    return read_current(workspace, name, lambda manifest: manifest)
+
+
+def read_current(workspace: Workspace, name: str, read: Callable[[Manifest], T]) -> T | None:
+    """What `read` makes of the version in use; None where there is no index of that name.
+
+    It reads again where a newer version came, and this one went, meanwhile. Raises StorageError as current_manifest.
+    """
+    while (version := current_version(workspace, name)) is not None:
+        try:
+            return read(sound_manifest(workspace, name, version))
+        except (OSError, StorageError):
+            if current_version(workspace, name) == version:
+                raise
+    return None
+
+
+def no_index(workspace: Workspace, name: str) -> StorageError:
+    """What to say where there is no index of that name."""
+    return StorageError(f"There is no index {name!r} in {workspace.root}; make one with `scenekin index COLLECTION`.")
+
+
+def read_manifest(workspace: Workspace, name: str, version: int) -> Manifest:
+    """What a version says that it holds. Raises StorageError where it does not say."""
     try:
-        version = (folder / CURRENT).read_text().strip()
-    except OSError:
-        return None
-    try:
-        manifest = Manifest.model_validate_json((folder / version / MANIFEST).read_text())
-        if sum(pq.read_metadata(folder / version / part).num_rows for part in manifest.parts) != manifest.images:
-            raise ValueError("rows are missing")
-    except (OSError, ValueError) as error:
-        raise StorageError(
-            f"Version {version} of the index {name!r} is damaged; run `scenekin index` again."
-        ) from error
+        manifest = Manifest.model_validate_json((home(workspace, name) / str(version) / MANIFEST).read_text())
+    except OSError as error:
+        raise _damaged(name, version, f"{MANIFEST} is missing") from error
+    except ValueError as error:
+        raise _damaged(name, version, f"{MANIFEST} is cut short or something else") from error
+    if (manifest.name, manifest.version) != (name, version):
+        raise _damaged(name, version, f"{MANIFEST} is that of version {manifest.version} of {manifest.name!r}")
     return manifest
 
 
-def _home(workspace: Workspace, name: str) -> Path:
-    if not re.fullmatch(r"\w[\w.-]*", name):
-        raise StorageError(f"{name!r} cannot name an index; use letters, digits, dots, hyphens and underscores.")
-    return workspace.index / name
+def sound_manifest(workspace: Workspace, name: str, version: int) -> Manifest:
+    """The manifest of a version whose parts are what was published. Raises StorageError naming what is not."""
+    manifest = read_manifest(workspace, name, version)
+    folder = home(workspace, name) / str(version)
+    for part in changed_files(folder, manifest.parts):
+        raise _damaged(name, version, f"{part} {part_fault(folder / part, manifest.part_metadata)}")
+    return manifest
+
+
+def _damaged(name: str, version: int, fault: str) -> StorageError:
+    return StorageError(
+        f"Version {version} of the index {name!r} is damaged: {fault}; run `scenekin index` again, "
+        "or go back by `scenekin versions rollback`."
+    )
 
 
 def index_rows(workspace: Workspace, manifest: Manifest, columns: list[str]) -> pa.Table:
@@ -108,147 +199,86 @@ def index_rows(workspace: Workspace, manifest: Manifest, columns: list[str]) -> 
     return pa.concat_tables([read_table(folder / part, columns) for part in manifest.parts])
 
 
+def index_captions(workspace: Workspace, manifest: Manifest) -> pa.ChunkedArray:
+    """A caption a row in id order: what the collection says of an image, null where that is nothing."""
+    folder = workspace.index / manifest.name / str(manifest.version)
+    kept = [
+        name for name in pq.read_schema(folder / next(iter(manifest.parts))).names if name in {"image_id", "caption"}
+    ]
+    return captions_of(index_rows(workspace, manifest, kept))
+
+
+def captions_of(rows: pa.Table) -> pa.ChunkedArray:
+    """The column `caption`; nulls where rows have none, as those of versions from before captions were kept."""
+    if "caption" in rows.column_names:
+        return rows["caption"]
+    return pa.chunked_array([pa.nulls(rows.num_rows, pa.string())])
+
+
 def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
-    """embedding_ND, float16, of a version in id order, memory-mapped; the raw file is derived again if it is gone."""
+    """embedding_ND, float16, of a version in id order, memory-mapped.
+
+    The raw file is derived again from the parts where it is gone or not what was published.
+    """
     shape = manifest.images, manifest.dimension
     if not manifest.images:
         return np.empty(shape, np.float16)  # an empty file cannot be mapped
-    path = workspace.index / manifest.name / str(manifest.version) / RAW
-    if not path.exists() or path.stat().st_size != 2 * shape[0] * shape[1]:
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")
-        matrix(index_rows(workspace, manifest, ["embedding"])["embedding"]).tofile(temporary)
-        temporary.replace(path)
-    return np.memmap(path, np.float16, "r", shape=shape)
+    folder = workspace.index / manifest.name / str(manifest.version)
+    if changed_files(folder, manifest.raw):
+        temporary = folder / f".{RAW}.{os.getpid()}.tmp"
+        with temporary.open("wb") as raw:
+            for part in manifest.parts:
+                matrix(read_table(folder / part, ["embedding"])["embedding"]).tofile(raw)
+        temporary.replace(folder / RAW)
+    return np.memmap(folder / RAW, np.float16, "r", shape=shape)
 
 
-def publish(
-    workspace: Workspace,
-    name: str,
-    images: pa.Table,
-    embeddings: Path,
-    *,
-    collection: str,
-    images_root: str,
-    model: IndexModel,
-    preprocessing: str,
-    refused: Sequence[Refused],
-    allow_shrink: bool,
-) -> Manifest:
-    """Make the images (image_id, path, sha256, width, height, in id order) with their embeddings the current version.
-
-    Nothing is written where nothing changed; a damaged version counts as none. Raises StorageError where the index
-    belongs to another collection, or where more than a fifth of it would vanish and `allow_shrink` is not set.
-    """
-    folder = _home(workspace, name)
-    check_owner(workspace, name, collection)
-    before = _whole(workspace, name)
-    changes = _compare(workspace, before, images)
-    if before is not None:
-        _guard(before, collection, changes, allow_shrink)
-        same = changes.unchanged == before.images == images.num_rows
-        kept = before.images_root, before.model, before.refused
-        if same and kept == (images_root, model, tuple(refused)):
-            return before.model_copy(update={"changes": changes})
-    version = 1 + max((int(path.name) for path in folder.glob("[0-9]*")), default=0)
-    with fresh_folder(folder / str(version)) as fresh:
-        parts, dimension = _write_parts(fresh, images, embeddings, model, preprocessing)
-        manifest = Manifest(
-            name=name,
-            version=version,
-            created_at=datetime.now(UTC).isoformat(timespec="seconds"),
-            collection=collection,
-            images_root=images_root,
-            model=model,
-            images=images.num_rows,
-            dimension=dimension,
-            preprocessing=preprocessing,
-            parts=parts,
-            raw={RAW: file_digest(fresh / RAW)},
-            changes=changes,
-            refused=tuple(refused),
-        )
-        (fresh / MANIFEST).write_text(manifest.model_dump_json(indent=1))
-    _point(folder, version)
-    return manifest
-
-
-def _whole(workspace: Workspace, name: str) -> Manifest | None:
-    try:
-        return current_manifest(workspace, name)
-    except StorageError:
+def approximate_file(workspace: Workspace, manifest: Manifest) -> Path | None:
+    """The file of a version's approximate index; None where it has none, or one that is not what was published."""
+    folder = workspace.index / manifest.name / str(manifest.version)
+    if manifest.approximate is None or changed_files(folder, manifest.approximate.file):
         return None
+    return folder / APPROXIMATE
 
 
-def check_owner(workspace: Workspace, name: str, collection: str) -> None:
-    """Raises StorageError where no index can have that name, or where it is another collection's."""
-    _home(workspace, name)
-    before = _whole(workspace, name)
-    if before is not None and before.collection != collection:
-        raise StorageError(f"The index {name!r} belongs to {before.collection}; give this collection another --name.")
-
-
-def _guard(before: Manifest, collection: str, changes: Changes, allow_shrink: bool) -> None:
-    if changes.removed > SHRINK_LIMIT * before.images and not allow_shrink:
-        raise StorageError(
-            f"{changes.removed} of {before.images} images in the index {before.name!r} are gone from {collection}; "
-            "if that is meant, say --allow-shrink."
-        )
-
-
-def _compare(workspace: Workspace, before: Manifest | None, images: pa.Table) -> Changes:
-    new = _files(images)
-    old = {} if before is None else _files(index_rows(workspace, before, ["image_id", "path", "sha256"]))
-    kept = new.keys() & old.keys()
-    changed = sum(new[image_id] != old[image_id] for image_id in kept)
-    return Changes(
-        added=len(new) - len(kept),
-        changed=changed,
-        removed=len(old) - len(kept),
-        unchanged=len(kept) - changed,
-    )
-
-
-def _files(rows: pa.Table) -> dict[str, tuple[str, str]]:
-    """Path and digest by id."""
-    ids, paths, digests = (rows[column].to_pylist() for column in ("image_id", "path", "sha256"))
-    return dict(zip(ids, zip(paths, digests, strict=True), strict=True))
-
-
-def _write_parts(
-    folder: Path, images: pa.Table, embeddings: Path, model: IndexModel, preprocessing: str
-) -> tuple[dict[str, str], int]:
-    """Parts in id order and the raw file beside them; the digests of the parts, and the dimension."""
-    known = read_table(embeddings)
-    embedding_ND = matrix(known["embedding"])
-    row_of = {sha256: row for row, sha256 in enumerate(known["sha256"].to_pylist())}
-    dimension = embedding_ND.shape[1]
-    metadata = {
-        "model": model.name,
-        "model_version": str(model.version),
-        "model_digest": model.reference.digest,
-        "dimension": str(dimension),
-        "preprocessing": preprocessing,
-    }
-    field = pa.field("embedding", pa.list_(pa.float16(), dimension))
-    schema = images.schema.append(field).with_metadata(metadata)
-    parts = {}
-    with (folder / RAW).open("wb") as raw:
-        for number, part in enumerate(_slices(images, PART_ROWS)):
-            name = f"part-{number:05}.parquet"
-            values_BD = embedding_ND[[row_of[sha256] for sha256 in part["sha256"].to_pylist()]]
-            write_table(folder / name, part.append_column(field, vectors(values_BD)).cast(schema))
-            values_BD.tofile(raw)
-            parts[name] = file_digest(folder / name)
-    return parts, dimension
-
-
-def _slices(table: pa.Table, rows: int) -> Iterator[pa.Table]:
-    for start in range(0, max(1, table.num_rows), rows):
-        yield table.slice(start, rows)
-
-
-def _point(folder: Path, version: int) -> None:
-    """Make a version current in one rename."""
+def make_current(workspace: Workspace, name: str, version: int) -> None:
+    """In one rename: whoever opens the index sees the version before or this one."""
+    folder = home(workspace, name)
     temporary = folder / f".{CURRENT}.{os.getpid()}.tmp"
     temporary.write_text(str(version))
     temporary.replace(folder / CURRENT)
+
+
+def roll_back(workspace: Workspace, name: str, to: int | None = None) -> Manifest:
+    """Make an earlier version current: the one before, or `to`. The caller holds the workspace's lock.
+
+    Raises StorageError where there is none, or where it is damaged.
+    """
+    current = current_version(workspace, name)
+    if current is None:
+        raise no_index(workspace, name)
+    there = version_numbers(workspace, name)
+    earlier = [number for number in there if number < current]
+    if to is None and not earlier:
+        raise StorageError(f"There is no version of the index {name!r} before {current} to go back to.")
+    version = earlier[-1] if to is None else to
+    if version not in there:
+        raise StorageError(
+            f"There is no version {version} of the index {name!r}; there are {', '.join(map(str, there))}."
+        )
+    manifest = sound_manifest(workspace, name, version)
+    make_current(workspace, name, version)
+    return manifest
+
+
+def drop_old(workspace: Workspace, name: str, keep: int) -> None:
+    """Remove all versions but the current one and the `keep` newest others. The caller holds the workspace's lock.
+
+    A version vanishes in one rename; whoever has its files open or mapped reads on.
+    """
+    folder, current = home(workspace, name), current_version(workspace, name)
+    others = [number for number in version_numbers(workspace, name) if number != current]
+    for number in others[: max(0, len(others) - keep)]:
+        temporary = folder / f".{number}.{os.getpid()}.tmp"
+        (folder / str(number)).rename(temporary)
+        shutil.rmtree(temporary)

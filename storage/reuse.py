@@ -7,17 +7,23 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from storage.artifacts import MANIFEST, find_artifact
-from storage.tables import metadata_of, read_batches
+from storage.tables import metadata_of, read_batches, read_table
 from storage.workspace import Workspace
 
 
 def known_rows(workspace: Workspace, stage: str, file: str, recipe: str, wanted: set[str]) -> Iterator[pa.RecordBatch]:
-    """Row batches with the wanted values of `sha256`, each once, out of files whose metadata says the same `recipe`."""
+    """Row batches with the wanted values of `sha256`, each once, out of files whose metadata says the same `recipe`.
+
+    The newest artifact is asked first, as it holds most; of those that have nothing new only the digests are read.
+    """
     missing = set(wanted)
-    for manifest in sorted((workspace.artifacts / stage).glob(f"[!.]*/{MANIFEST}")):
+    manifests = (workspace.artifacts / stage).glob(f"[!.]*/{MANIFEST}")
+    for manifest in sorted(manifests, key=lambda path: (-path.stat().st_mtime_ns, path)):
         path = manifest.with_name(file)
         whole = find_artifact(workspace, stage, path.parent.name) is not None and path.exists()
         if not missing or not whole or metadata_of(path).get("recipe") != recipe:
+            continue
+        if missing.isdisjoint(read_table(path, ["sha256"])["sha256"].to_pylist()):
             continue
         for batch in read_batches(path, pq.read_schema(path).names):
             known = batch.filter(pc.is_in(batch["sha256"], pa.array(sorted(missing), pa.string())))

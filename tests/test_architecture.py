@@ -166,7 +166,7 @@ def test_no_imports_go_in_a_circle() -> None:
     TopologicalSorter({module: imported(module) & FILES.keys() for module in FILES}).prepare()
 
 
-@pytest.mark.parametrize("command", ["from scenekin import Searcher, ndcg", "search()"])
+@pytest.mark.parametrize("command", ["from scenekin import Searcher, ndcg", "search()", "import scenekin.web.app"])
 def test_searching_loads_neither_prefect_nor_mlflow(command: str, tmp_path: Path) -> None:
     script = f"""
 import sys

@@ -24,6 +24,10 @@ def search(
         Optional[Path],  # noqa: UP045
         typer.Option("--explain", metavar="DIR", help="Draw for each result why its image matches the query's."),
     ] = None,
+    recall: Annotated[
+        Optional[float],  # noqa: UP045
+        typer.Option("--recall", min=0, max=1, help="Of a very large index: the share to be found; 1 looks at all."),
+    ] = None,
     name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
     workspace: Workspace = None,
     json: AsJson = False,
@@ -32,17 +36,22 @@ def search(
     from dataclasses import asdict
 
     from scenekin.commands.explanations import explain_results
-    from scenekin.searcher import Searcher
+    from scenekin.searcher import RECALL, Searcher
 
     if explain is not None and text is not None:
         raise InputError("--explain shows two images beside each other; search by an image or --id, not by --text.")
     searcher = Searcher.open(workspace, name)
     weights = {name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None}
     asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
-    results = searcher.nearest(asked, top)
+    recall = RECALL if recall is None else recall
+    results = searcher.nearest(asked, top, recall)
     answer = {
         "model": {"name": searcher.manifest.model.name, "version": searcher.manifest.model.version},
-        "index": {"version": searcher.manifest.version, "images": searcher.manifest.images},
+        "index": {
+            "version": searcher.manifest.version,
+            "images": searcher.manifest.images,
+            "recall": searcher.effort(top, recall)[1],
+        },
         "query": {
             "image": str(query) if query is not None else id,
             "text": text,

@@ -27,13 +27,17 @@ class ImageRecord:
 
 @dataclass(frozen=True)
 class Collection:
-    """Usable images by id, sorted problems, and those of them that refused an image; listed = usable + refused."""
+    """Usable images by id, sorted problems, and those of them that refused an image; listed = usable + refused.
+
+    `facts` are what the files' bytes say, by path.
+    """
 
     format: str
     images: tuple[ImageRecord, ...]
     problems: tuple[Problem, ...]
     listed: int
     refused: tuple[Problem, ...]
+    facts: Mapping[str, Fact]
 
 
 def assemble(reading: Reading, facts: Mapping[str, Fact], config: CollectionConfig) -> Collection:
@@ -64,6 +68,7 @@ def assemble(reading: Reading, facts: Mapping[str, Fact], config: CollectionConf
         _in_order(problems),
         listed=len(reading.items),
         refused=_in_order(refusals),
+        facts=facts,
     )
 
 

@@ -1,8 +1,9 @@
 """A collection from its files: read by its format, every image looked at, put together."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from types import MappingProxyType
 
 from tasks.collection.assemble import Collection, assemble
 from tasks.collection.config import CollectionConfig
@@ -21,12 +22,18 @@ def gather(
     *,
     workers: int,
     progress: Progress,
+    known: Mapping[str, Fact] = MappingProxyType({}),
 ) -> Collection:
-    """All that is usable and all that is wrong. Raises InputError where the files are no collection."""
+    """All that is usable and all that is wrong. Raises InputError where the files are no collection.
+
+    Images whose facts are known by path are not opened.
+    """
     named = [path for _, path, _ in images.skipped if is_image(path)]  # listed, to be refused; never opened
     listed = replace(images, paths=sorted([*images.paths, *named]))
     reading = read_collection(watched(files, progress), listed, format, config)
-    facts = _look_at_all(paths_to_look_at(reading, images), images, workers, progress)
+    paths = paths_to_look_at(reading, images)
+    facts = {path: known[path] for path in paths if path in known}
+    facts |= _look_at_all([path for path in paths if path not in known], images, workers, progress)
     facts |= {path: Fact("", 0, 0, reason) for kind, path, reason in images.skipped if kind != "dead-link"}
     told = (*reading.problems, *_passed_over(reading, files, images))
     return assemble(replace(reading, problems=told), facts, config)

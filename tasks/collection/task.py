@@ -3,13 +3,15 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
 from storage.artifacts import Artifact, folder_of
-from storage.digests import tree_digest
-from storage.files import Source
+from storage.digests import remembered_digests, tree_digest
+from storage.files import Source, Tree
 from storage.known_files import KnownFiles
+from storage.reuse import known_rows
 from storage.tables import read_table, write_table
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
@@ -19,6 +21,10 @@ from tasks.collection.records import SPLITS, Files
 from tasks.errors import InputError
 from tasks.progress import progress
 
+if TYPE_CHECKING:
+    from tasks.collection.facts import Fact
+
+FACTS_FILE = "facts.parquet"
 LEAST_CAPTIONED = {"learn from": 8, "judge by": 4}  # images (METHOD.md 2); fewer rank too little to judge by
 
 
@@ -65,13 +71,20 @@ def read_collection(
     format: str | None,
     config: CollectionConfig,
 ) -> None:
-    """Writes images.parquet, captioned/ and captions/ by split, what was refused, all problems, and the summary."""
+    """Writes images.parquet, captioned/ and captions/ by split, what was refused, all problems, and the summary.
+
+    Only images are opened whose bytes no collection had before.
+    """
     from tasks.collection.check import summary
     from tasks.collection.gather import gather
-    from tasks.collection.tables import caption_table, image_table, problem_table
+    from tasks.collection.tables import caption_table, fact_table, image_table, problem_table
 
-    files, images = (Files(tree.paths, tree.open, tree.skipped) for tree in run.source.trees())
-    collection = gather(files, images, format, config, workers=run.runtime.workers, progress=progress)
+    trees = run.source.trees()
+    files, images = (Files(tree.paths, tree.open, tree.skipped) for tree in trees)
+    known = _known_facts(run, trees[1])
+    collection = gather(files, images, format, config, workers=run.runtime.workers, progress=progress, known=known)
+    facts = fact_table(collection).replace_schema_metadata({"recipe": read_collection.key()})
+    write_table(run.folder / FACTS_FILE, facts)
     write_table(run.folder / "images.parquet", image_table(collection))
     write_table(run.folder / "problems.parquet", problem_table(collection))
     for split in SPLITS:
@@ -82,3 +95,16 @@ def read_collection(
     refused = [{"item": problem.item, "reason": problem.detail} for problem in collection.refused]
     (run.folder / "refused.json").write_text(json.dumps(refused))
     (run.folder / "summary.json").write_text(json.dumps(summary(collection)))
+
+
+def _known_facts(run: StageRun, images: Tree) -> dict[str, "Fact"]:
+    """By path, of the files whose bytes an earlier collection had."""
+    from tasks.collection.tables import facts_of
+
+    with KnownFiles(run.workspace.known_files) as known_files:
+        sha256_of = remembered_digests(images, known_files)
+    wanted = set(sha256_of.values())
+    facts: dict[str, Fact] = {}
+    for rows in known_rows(run.workspace, run.stage, FACTS_FILE, read_collection.key(), wanted):
+        facts |= facts_of(rows)
+    return {path: facts[sha256] for path, sha256 in sha256_of.items() if sha256 in facts}

@@ -65,6 +65,24 @@ class TextModel:
         """The words of a phrase that no caption had."""
         return [word for word in tokenise(phrase) if stem(word, self.vocabulary.language) not in self.vocabulary.index]
 
+    def complete(self, prefix: str, top: int) -> list[tuple[str, int]]:
+        """Known words that the last word of a text may become, with the images that use each.
+
+        Those that begin with it come first, by how much they tell over all images (df · idf); words that are spelled
+        like it follow where fewer than SUGGESTIONS begin with it.
+        """
+        begun = tokenise(prefix)[-1:]
+        if not begun:
+            return []
+        frequency_V = self.vocabulary.document_frequency_V
+        told_V = frequency_V * self.vocabulary.idf_V
+        column_of = {word: column for column, word in enumerate(self.vocabulary.words)}
+        fit = sorted((-told_V[column], word) for word, column in column_of.items() if word.startswith(begun[0]))
+        words = [word for told, word in fit if told < 0]
+        if len(words) < SUGGESTIONS:
+            words += [word for word in self.near(begun[0]) if word not in words]
+        return [(word, int(frequency_V[column_of[word]])) for word in words[:top]]
+
     def near(self, word: str) -> list[str]:
         """Known words that are spelled like this one."""
         return get_close_matches(word, self.vocabulary.words, SUGGESTIONS)

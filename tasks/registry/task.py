@@ -15,7 +15,7 @@ from prefect import task
 from pydantic import BaseModel
 
 from storage.artifacts import Artifact, folder_of
-from storage.models import TEXT_FILE, ModelRef, keep_model, refer_to_model
+from storage.models import TEXT_FILE, ModelRef, keep_model, refer_to_model, sound_model
 from storage.registry import Registered, Served, find_model, register, renew_version
 from storage.tables import read_table
 from storage.tracking import known_run, log_files
@@ -65,7 +65,9 @@ def model_card(
     """The best candidate's card, from what it learned from, the report on validation and the settings of its flow."""
     folder = workspace.root / candidates[best].path
     vocabulary = vocabulary_from(read_table(folder / "vocabulary.parquet"))
-    settings, defaults = (each.model_dump(mode="json", exclude={"runtime"}) for each in (config, type(config)()))
+    settings, defaults = (
+        each.model_dump(mode="json", exclude={"runtime", "index"}) for each in (config, type(config)())
+    )
     facts = CardFacts(
         model=load_config(folder),
         takes_words=(folder / TEXT_FILE).exists(),
@@ -86,8 +88,10 @@ def _counts(captions: Path) -> Counts:
 
 @task
 def find_registered(workspace: Workspace, name: str) -> Registered:
-    """The registered version of an alias or number. Raises StorageError."""
-    return find_model(workspace, name)
+    """The registered version of an alias or number, whose model is whole. Raises StorageError."""
+    registered = find_model(workspace, name)
+    sound_model(workspace, registered.model)
+    return registered
 
 
 @task

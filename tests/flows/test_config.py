@@ -40,7 +40,11 @@ def test_features_at_hand_serve_no_candidate_whose_backbone_is_trained() -> None
 
 
 def test_where_and_how_fast_is_no_part_of_an_answer() -> None:
-    moved = config(runtime={"device": "cpu", "workers": 7, "dask": False}, backbone={"weights": "/elsewhere/w.pth"})
+    moved = config(
+        runtime={"device": "cpu", "workers": 7, "dask": False},
+        index={"keep": 1},
+        backbone={"weights": "/elsewhere/w.pth"},
+    )
     assert moved.answers() == Config()
     assert config(seed=1).answers() != Config()
 
@@ -61,6 +65,7 @@ def test_a_stages_key_does_not_know_where_the_weights_lie() -> None:
         {"triplets": {"margin": 0}},
         {"backbone": {"size": 8}},
         {"runtime": {"workers": 0}},
+        {"index": {"keep": -1}},
         {"captions": {"language": "klingon"}},
         {"collection": {"test_fraction": 0.5, "validation_fraction": 0.5}},
     ],

@@ -8,11 +8,12 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from tasks.collection import gather
 from tests.command import scenekin
-from tests.trained import Trained, change_image
+from tests.trained import Trained, change_caption, change_image
 
 BROKEN = {"item": "train/zz-broken.jpg", "reason": "not an image of a known type; captions not used: 1"}
-COLUMNS = ["image_id", "path", "sha256", "width", "height", "embedding"]
+COLUMNS = ["image_id", "path", "sha256", "width", "height", "caption", "embedding"]
 
 
 def counts(answer: dict[str, Any]) -> tuple[int, int, int, int]:
@@ -74,7 +75,7 @@ def test_others_can_read_it(trained: Trained) -> None:
     (part,) = folder.glob("part-*.parquet")
     table = pq.read_table(part)
     assert table.column_names == COLUMNS
-    assert [str(table.schema.field(name).type) for name in COLUMNS[:5]] == 3 * ["string"] + 2 * ["int32"]
+    assert [str(table.schema.field(name).type) for name in COLUMNS[:6]] == [*3 * ["string"], "int32", "int32", "string"]
     assert str(table.schema.field("embedding").type) == "fixed_size_list<element: halffloat>[24]"
     frame = pd.read_parquet(part)
     assert list(frame.image_id) == sorted(frame.image_id)
@@ -107,6 +108,20 @@ def test_nothing_changed_makes_no_version(indexed: Trained) -> None:
     assert [path.name for path in (indexed.workspace / "index" / "copy").glob("[0-9]*")] == ["1"]
 
 
+def test_other_captions_are_kept_in_a_new_version(indexed: Trained) -> None:
+    def captions() -> pd.Series:
+        (part,) = current(indexed.workspace, "copy").glob("part-*.parquet")
+        return pd.read_parquet(part).set_index("image_id").caption
+
+    before = captions()
+    assert before["extra/copy.jpg"] is None
+    change_caption(indexed.collection, "train")
+    answer = indexed.run("index", "--name", "copy").answer
+    assert (answer["index"]["version"], counts(answer)) == (2, (0, 0, 0, 141))
+    changed = before.compare(captions())
+    assert list(changed["other"]) == ["A purple submarine beside a lighthouse."]
+
+
 def test_a_refresh_embeds_what_is_new(indexed: Trained) -> None:
     test = indexed.collection / "test"
     change_image(indexed.collection, "train")
@@ -133,6 +148,39 @@ def test_unchanged_images_are_not_embedded_again(indexed: Trained) -> None:
     after = embeddings(indexed.workspace)
     differing = [name for name in before.index if (before[name] != after[name]).any()]
     assert differing == [changed]
+
+
+def test_old_versions_are_kept_as_many_as_are_wanted(indexed: Trained) -> None:
+    for number, kept in enumerate([[1, 2], [2, 3]]):
+        shutil.copy(sorted((indexed.collection / "test").glob("*.jpg"))[0], indexed.collection / f"{number}.jpg")
+        assert indexed.run("index", "--name", "copy", "--set", f"index.keep={3 - 2 * number}").code == 0
+        there = (indexed.workspace / "index" / "copy").glob("[0-9]*")
+        assert sorted(int(path.name) for path in there) == kept
+    assert scenekin("versions", "rollback", "--name", "copy", "--workspace", indexed.workspace).code == 0
+    answer = indexed.run("index", "--name", "copy").answer
+    assert (answer["index"]["version"], counts(answer)) == (4, (1, 0, 0, 142))
+
+
+def test_a_large_index_has_an_approximate_one_too(indexed: Trained) -> None:
+    answer = indexed.run("index", "--name", "copy", "--set", "index.approximate_from=141").answer
+    assert (answer["index"]["version"], counts(answer)) == (2, (0, 0, 0, 141))
+    manifest = json.loads((current(indexed.workspace, "copy") / "manifest.json").read_text())
+    assert manifest["approximate_from"] == 141
+    assert manifest["approximate"]["recall"].keys() == {"10", "100"}
+    assert list(manifest["approximate"]["file"]) == ["approximate.faiss"]
+
+
+def test_a_refresh_opens_only_what_is_new(indexed: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("storage.digests.SETTLED_NS", -(10**18))
+    shutil.copy(sorted((indexed.collection / "test").glob("*.jpg"))[0], indexed.collection / "copy.jpg")
+    assert indexed.run("index", "--name", "copy").code == 0  # now all files are known
+    looked: list[str] = []
+    look = gather.look_at_file
+    monkeypatch.setattr(gather, "look_at_file", lambda path, read: looked.append(path) or look(path, read))
+    changed = change_image(indexed.collection, "train").relative_to(indexed.collection).as_posix()
+    answer = indexed.run("index", "--name", "copy").answer
+    assert (counts(answer), answer["refused"]) == ((0, 1, 0, 141), [BROKEN])
+    assert looked == [changed]
 
 
 def test_another_collection_needs_another_name(trained_copy: Trained) -> None:

@@ -66,7 +66,7 @@ def test_check_writes_nothing(trained: Trained, tmp_path: Path, monkeypatch: pyt
 def test_search_answers_as_promised(trained: Trained, query: Path) -> None:
     answer = scenekin("search", query, "--top", 3, "--workspace", trained.workspace, "--json").answer
     assert answer["model"] == {"name": "scenekin", "version": 1}
-    assert answer["index"] == {"version": 1, "images": 141}
+    assert answer["index"] == {"version": 1, "images": 141, "recall": 1}
     assert answer["query"] == {
         "image": str(query),
         "text": None,

@@ -1,6 +1,7 @@
+import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import fsspec
@@ -13,6 +14,8 @@ from PIL import Image
 
 from scenekin import Result, Searcher
 from storage.errors import StorageError
+from storage.models import refer_to_model
+from storage.workspace import Workspace
 from tasks.errors import InputError
 from tasks.features.descriptors import load_descriptors, project
 from tasks.images.preprocess import to_pixels
@@ -122,6 +125,52 @@ def test_the_raw_file_is_only_a_shortcut(trained_copy: Trained, query: Path, sea
     results: list[Result] = Searcher.open(trained_copy.workspace).search(query)
     assert results == searcher.search(query)
     assert raw.exists()
+
+
+def test_an_open_searcher_goes_over_to_a_new_version(trained_copy: Trained, query: Path) -> None:
+    assert trained_copy.run("index", "--name", "copy").code == 0
+    searcher = Searcher.open(trained_copy.workspace, "copy")
+    assert searcher.current() is searcher
+    before, network = searcher.search(query), searcher.model
+    shutil.copy(query, trained_copy.collection / "zz.jpg")
+    assert trained_copy.run("index", "--name", "copy").code == 0
+    newer = searcher.current()
+    assert (newer.manifest.version, newer.manifest.images) == (2, 142)
+    assert newer.current() is newer
+    assert newer.model is network
+    assert {result.image_id for result in newer.search(query, top=2)} == {before[0].image_id, "zz.jpg"}
+    assert searcher.search(query) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (shutil.rmtree, "is gone"),
+        (lambda folder: (folder / "model.safetensors").unlink(), "is gone"),
+        (lambda folder: (folder / "text.safetensors").unlink(), "is another than its name says"),
+        (
+            lambda folder: (folder / "config.json").write_text(
+                (folder / "config.json").read_text().replace("96", "64")
+            ),
+            "is another than its name says",
+        ),
+    ],
+)
+def test_vectors_of_two_models_never_mix(
+    change: Callable[[Path], object], words: str, trained_copy: Trained, query: Path
+) -> None:
+    searcher = Searcher.open(trained_copy.workspace)
+    folder = trained_copy.workspace / searcher.manifest.model.reference.path
+    change(folder)
+    for asked in ({"image": query}, {"text": "a dog"}):
+        with pytest.raises(
+            StorageError, match=rf"{folder} {words}; run `scenekin train COLLECTION` and `scenekin index"
+        ):
+            searcher.search(**asked)  # type: ignore[arg-type]
+    sentence = trained_copy.run("index", "--name", "copy").sentence
+    assert f"{folder} {words}; run `scenekin train COLLECTION`" in sentence
+    assert trained_copy.train().code == 0
+    assert searcher.search(query)[0].image_id == query.relative_to(query.parents[1]).as_posix()
 
 
 def test_features_at_hand_and_the_whole_network_agree(trained: Trained) -> None:
@@ -354,8 +403,15 @@ def test_a_text_of_unknown_words_is_refused_with_known_ones_of_like_spelling(sea
 
 
 def test_a_model_that_knows_no_words_says_what_trains_one(trained_copy: Trained, query: Path) -> None:
-    searcher = Searcher.open(trained_copy.workspace)
-    (trained_copy.workspace / searcher.manifest.model.reference.path / "text.safetensors").unlink()
+    workspace = Workspace(trained_copy.workspace)
+    model = Searcher.open(workspace.root).manifest.model.reference
+    folder = workspace.root / model.path
+    (folder / "text.safetensors").unlink()
+    digest = refer_to_model(workspace, folder).digest
+    folder.rename(folder.with_name(digest))
+    file = workspace.index / "main" / "1" / "manifest.json"
+    file.write_text(file.read_text().replace(model.digest, digest))  # as if it had been indexed with that model
+    searcher = Searcher.open(workspace.root)
     assert searcher.search(query)
     with pytest.raises(InputError, match=r"'main' knows no words; train one with .*candidates=\[regression\]"):
         searcher.search(query, add=["dog"])

@@ -1,24 +1,35 @@
-import json
+import shutil
+import subprocess
+import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from storage import index
+from storage import digests
+from storage.artifacts import file_digest
 from storage.errors import StorageError
-from storage.index import IndexModel, Manifest, Refused, current_manifest, index_rows, index_vectors, publish
-from storage.models import ModelRef
-from storage.tables import table_writer, vectors
+from storage.index import (
+    Manifest,
+    current_manifest,
+    current_version,
+    drop_old,
+    index_rows,
+    index_vectors,
+    read_current,
+    roll_back,
+)
+from storage.soundness import changed_files
+from storage.tables import matrix, vectors
 from storage.workspace import Workspace
+from tests.indexes import DIMENSION, TEN, counts, publish_images, vector, versions
+from tests.shared import ROOT, with_shared
 
-DIMENSION = 4
-MODEL = IndexModel(name="scenekin", version=1, reference=ModelRef(path="models/m1", digest="m1"))
-TEN = {f"{number}.jpg": f"sha-{number}" for number in range(10)}
+PART = "part-00000.parquet"
 
 
 @pytest.fixture
@@ -26,72 +37,58 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-def vector(sha256: str, model: IndexModel = MODEL) -> np.ndarray:
-    """A unit vector of its own for an image's bytes and a model."""
-    seed = int.from_bytes(f"{sha256}{model.version}".encode(), "big")
-    value_D = np.random.default_rng(seed).normal(size=DIMENSION)
-    return (value_D / np.linalg.norm(value_D)).astype(np.float16)
+def rewritten(change: Callable[[pa.Table], pa.Table]) -> Callable[[Path], object]:
+    """Damage that leaves a whole Parquet file."""
+    return lambda file: pq.write_table(change(pq.read_table(file, partitioning=None)), file)
 
 
-def publish_images(
-    workspace: Workspace,
-    images: dict[str, str] = TEN,
-    *,
-    name: str = "main",
-    model: IndexModel = MODEL,
-    collection: str = "/collection",
-    refused: tuple[Refused, ...] = (),
-    allow_shrink: bool = False,
-    paths: dict[str, str] | None = None,
-    images_root: str = "/images",
-) -> Manifest:
-    """Publish images given as id to digest, embedded beforehand in an order of their own."""
-    digests = sorted(set(images.values()), reverse=True)
-    file = workspace.root / "embeddings.parquet"
-    schema = pa.schema([("sha256", pa.string()), ("embedding", pa.list_(pa.float16(), DIMENSION))])
-    embedding_ND = np.array([vector(sha256, model) for sha256 in digests], np.float16).reshape(-1, DIMENSION)
-    with table_writer(file, schema) as write:
-        write(pa.record_batch([digests, vectors(embedding_ND)], schema=schema))
-    ids = sorted(images)
-    table = pa.table(
-        {
-            "image_id": pa.array(ids, pa.string()),
-            "path": pa.array([(paths or {}).get(image_id, image_id) for image_id in ids], pa.string()),
-            "sha256": pa.array([images[image_id] for image_id in ids], pa.string()),
-            "width": pa.array([64] * len(ids), pa.int32()),
-            "height": pa.array([48] * len(ids), pa.int32()),
-        }
-    )
-    return publish(
-        workspace,
-        name,
-        table,
-        file,
-        collection=collection,
-        images_root=images_root,
-        model=model,
-        preprocessing="p",
-        refused=refused,
-        allow_shrink=allow_shrink,
-    )
+def with_vectors(change: Callable[[np.ndarray], np.ndarray]) -> Callable[[Path], object]:
+    """Damage of the vectors alone."""
+
+    def changed(table: pa.Table) -> pa.Table:
+        embedding_ND = change(matrix(table["embedding"]).copy())
+        return table.set_column(5, "embedding", vectors(embedding_ND))
+
+    return rewritten(changed)
 
 
-def versions(workspace: Workspace, name: str = "main") -> list[str]:
-    return sorted(path.name for path in (workspace.index / name).iterdir() if path.name != "CURRENT")
+def first_row(value: float) -> Callable[[Path], object]:
+    """The first vector times a value."""
+    return with_vectors(lambda embedding_ND: np.vstack([embedding_ND[:1] * np.float16(value), embedding_ND[1:]]))
 
 
-def counts(manifest: Manifest) -> tuple[int, int, int, int]:
-    changes = manifest.changes
-    return changes.added, changes.changed, changes.removed, changes.unchanged
+def of_another(key: bytes) -> Callable[[Path], object]:
+    """A part that says that its vectors are something else's."""
+    return rewritten(lambda table: table.replace_schema_metadata({**table.schema.metadata, key: b"7"}))
 
 
-FAULTS: dict[str, tuple[str, Callable[[Path], object]]] = {
-    "no manifest": ("manifest.json", Path.unlink),
-    "half a manifest": ("manifest.json", lambda file: file.write_text(file.read_text()[:60])),
-    "a manifest of something else": ("manifest.json", lambda file: file.write_text("{}")),
-    "a part is gone": ("part-00000.parquet", Path.unlink),
-    "a part is cut short": ("part-00000.parquet", lambda file: file.write_bytes(file.read_bytes()[:-20])),
-    "a part has fewer rows": ("part-00000.parquet", lambda file: pq.write_table(pq.read_table(file).slice(1), file)),
+FAULTS: dict[str, tuple[str, Callable[[Path], object], str]] = {
+    "no manifest": ("manifest.json", Path.unlink, "is missing"),
+    "half a manifest": ("manifest.json", lambda file: file.write_text(file.read_text()[:60]), "is cut short"),
+    "a manifest of something else": ("manifest.json", lambda file: file.write_text("{}"), "or something else"),
+    "gone": (PART, Path.unlink, "is missing"),
+    "empty": (PART, lambda file: file.write_bytes(b""), "is empty"),
+    "cut short": (PART, lambda file: file.write_bytes(file.read_bytes()[:-20]), "is cut short or no Parquet file"),
+    "half": (PART, lambda file: file.write_bytes(file.read_bytes()[:2000]), "is cut short or no Parquet file"),
+    "text": (PART, lambda file: file.write_text("hello"), "is cut short or no Parquet file"),
+    "fewer rows": (PART, rewritten(lambda table: table.slice(1)), "is not the file that was published"),
+    "one more column": (PART, rewritten(lambda table: table.append_column("n", pa.nulls(10))), "is not the file"),
+    "ids of a number": (
+        PART,
+        rewritten(lambda table: table.set_column(0, "image_id", pa.array(range(10)))),
+        "has ids that are no texts",
+    ),
+    "no ids": (PART, rewritten(lambda table: table.drop_columns("image_id")), "has other columns than an index"),
+    "an id twice": (PART, rewritten(lambda table: pa.concat_tables([table[:1], table])), "has the image '0.jpg' twice"),
+    "all ids twice": (PART, rewritten(lambda table: pa.concat_tables([table, table])), "has '0.jpg' after '9.jpg'"),
+    "NaN": (PART, first_row(np.nan), "has a vector of length nan for '0.jpg'"),
+    "infinite": (PART, first_row(np.inf), "has a vector of length (inf|nan) for '0.jpg'"),
+    "zero": (PART, first_row(0), "has a vector of length 0 for '0.jpg'"),
+    "long": (PART, first_row(1000), "has a vector of length 1e[+]03 for '0.jpg'"),
+    "another width": (PART, with_vectors(lambda embedding_ND: embedding_ND[:, :2]), "has vectors of width 2, not 4"),
+    "turned": (PART, with_vectors(lambda embedding_ND: embedding_ND[:, ::-1]), "is not the file that was published"),
+    "another model": (PART, of_another(b"model_digest"), "is of another model digest"),
+    "another preprocessing": (PART, of_another(b"preprocessing"), "is of another preprocessing"),
 }
 
 
@@ -111,125 +108,26 @@ def test_a_version_holds_images_and_vectors_in_id_order(workspace: Workspace) ->
     assert (embedding_ND == [vector(sha256) for sha256 in ("one", "two", "one")]).all()
 
 
-def test_parts_are_plain_parquet_that_says_what_it_holds(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(index, "PART_ROWS", 4)
-    manifest = publish_images(workspace)
-    folder = workspace.index / "main" / "1"
-    assert list(manifest.parts) == ["part-00000.parquet", "part-00001.parquet", "part-00002.parquet"]
-    frame = pd.concat([pd.read_parquet(folder / part) for part in manifest.parts])
-    assert list(frame.columns) == ["image_id", "path", "sha256", "width", "height", "embedding"]
-    assert list(frame.image_id) == sorted(TEN)
-    assert (np.stack(list(frame.embedding)) == index_vectors(workspace, manifest)).all()
-    for part, digest in manifest.parts.items():
-        assert index.file_digest(folder / part) == digest
-        schema = pq.read_schema(folder / part)
-        assert schema.metadata[b"model"] == b"scenekin"
-        assert (schema.metadata[b"model_version"], schema.metadata[b"dimension"]) == (b"1", b"4")
-        assert schema.metadata[b"preprocessing"] == b"p"
-        assert schema.field("embedding").type == pa.list_(pa.float16(), DIMENSION)
-        assert schema.field("width").type == pa.int32()
-        chunk = pq.read_metadata(folder / part).row_group(0).column(5)
-        assert set(chunk.encodings) <= {"PLAIN", "RLE"}  # what every reader of float16 knows
-    assert str(workspace.root) not in (folder / "manifest.json").read_text()
-
-
-def test_a_changed_collection_becomes_the_next_version(workspace: Workspace) -> None:
-    publish_images(workspace)
-    other = TEN | {"3.jpg": "another picture", "new.jpg": "new"}
-    del other["9.jpg"]
-    manifest = publish_images(workspace, other)
-    assert (manifest.version, manifest.images, counts(manifest)) == (2, 10, (1, 1, 1, 8))
-    assert current_manifest(workspace, "main") == manifest
-    assert versions(workspace) == ["1", "2"]
-
-
-def test_a_file_that_moved_is_a_change(workspace: Workspace) -> None:
-    publish_images(workspace)
-    manifest = publish_images(workspace, paths={"3.jpg": "elsewhere/3.jpg"})
-    assert (manifest.version, counts(manifest)) == (2, (0, 1, 0, 9))
-    assert "elsewhere/3.jpg" in index_rows(workspace, manifest, ["path"])["path"].to_pylist()
-
-
-def test_what_is_the_same_makes_no_version(workspace: Workspace) -> None:
-    refused = (Refused(item="x.jpg", reason="empty file"),)
-    first = publish_images(workspace, refused=refused)
-    again = publish_images(workspace, refused=refused)
-    assert (again.version, counts(again)) == (1, (0, 0, 0, 10))
-    assert versions(workspace) == ["1"]
-    assert current_manifest(workspace, "main") == first
-
-
-def test_another_model_or_refusal_makes_a_version(workspace: Workspace) -> None:
-    publish_images(workspace)
-    other = IndexModel(name="scenekin", version=2, reference=ModelRef(path="models/m2", digest="m2"))
-    manifest = publish_images(workspace, model=other)
-    assert (manifest.version, manifest.model, counts(manifest)) == (2, other, (0, 0, 0, 10))
-    assert (index_vectors(workspace, manifest)[0] == vector("sha-0", other)).all()
-    assert publish_images(workspace, model=other, refused=(Refused(item="x", reason="y"),)).version == 3
-
-
-def test_images_that_moved_make_a_version(workspace: Workspace) -> None:
-    publish_images(workspace)
-    moved = publish_images(workspace, images_root="s3://images")
-    assert (moved.version, moved.images_root, counts(moved)) == (2, "s3://images", (0, 0, 0, 10))
-
-
-def test_another_collection_is_refused_under_the_same_name(workspace: Workspace) -> None:
-    publish_images(workspace)
-    with pytest.raises(StorageError, match="belongs to /collection; give this collection another --name"):
-        publish_images(workspace, collection="/other")
-    assert publish_images(workspace, collection="/other", name="other").version == 1
-
-
-@pytest.mark.parametrize(("kept", "allowed"), [(8, True), (7, False), (0, False)])
-def test_a_fifth_may_vanish_and_more_only_on_request(workspace: Workspace, kept: int, allowed: bool) -> None:
-    publish_images(workspace)
-    fewer = dict(list(TEN.items())[:kept])
-    if not allowed:
-        with pytest.raises(StorageError, match=f"{10 - kept} of 10 images .* say --allow-shrink"):
-            publish_images(workspace, fewer)
-        assert versions(workspace) == ["1"]
-    manifest = publish_images(workspace, fewer, allow_shrink=not allowed)
-    assert (manifest.version, manifest.images, counts(manifest)) == (2, kept, (0, 0, 10 - kept, kept))
-    assert index_vectors(workspace, manifest).shape == (kept, DIMENSION)
-
-
-@pytest.mark.parametrize("step", ["_write_parts", "_point"])
-def test_a_kill_between_steps_leaves_the_old_version(
-    step: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = publish_images(workspace)
-
-    def killed(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(index, step, killed)
-        with pytest.raises(KeyboardInterrupt):
-            publish_images(workspace, TEN | {"new.jpg": "new"})
-    assert current_manifest(workspace, "main") == first
-    assert (index_vectors(workspace, first)[0] == vector("sha-0")).all()
-    last = publish_images(workspace, TEN | {"new.jpg": "new"})
-    assert current_manifest(workspace, "main") == last
-    assert last.version > first.version
-
-
 def test_whoever_reads_meanwhile_always_sees_a_whole_version(workspace: Workspace) -> None:
     publish_images(workspace)
-    seen, published = set(), threading.Event()
+    seen, published = set[int](), threading.Event()
+
+    def whole(manifest: Manifest) -> int:
+        assert index_vectors(workspace, manifest).shape == (manifest.images, DIMENSION)
+        return manifest.version
 
     def read() -> None:
         while not published.is_set():
-            manifest = current_manifest(workspace, "main")
-            assert manifest is not None
-            assert index_vectors(workspace, manifest).shape == (manifest.images, DIMENSION)
-            seen.add(manifest.version)
+            version = read_current(workspace, "main", whole)
+            assert version is not None
+            seen.add(version)
 
     failures: list[object] = []
     monitor = threading.Thread(target=lambda: failures.extend(failure_of(read)))
     monitor.start()
     for number in range(20):
         publish_images(workspace, TEN | {"new.jpg": f"{number}"})
+        drop_old(workspace, "main", 0)
     published.set()
     monitor.join()
     assert failures == []
@@ -247,28 +145,204 @@ def failure_of(function: Callable[[], None]) -> list[object]:
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_damaged_version_is_named_and_indexing_again_mends_it(fault: str, workspace: Workspace) -> None:
     publish_images(workspace)
-    file, damage = FAULTS[fault]
+    file, damage, cause = FAULTS[fault]
     damage(workspace.index / "main" / "1" / file)
-    with pytest.raises(StorageError, match=r"Version 1 of the index 'main' is damaged; run `scenekin index` again\."):
+    with pytest.raises(
+        StorageError,
+        match=rf"^Version 1 of the index 'main' is damaged: {file} .*{cause}.*; run `scenekin index` again",
+    ):
         current_manifest(workspace, "main")
     manifest = publish_images(workspace)
     assert (manifest.version, counts(manifest)) == (2, (10, 0, 0, 0))
     assert current_manifest(workspace, "main") == manifest
 
 
-@pytest.mark.parametrize("damage", [Path.unlink, lambda file: file.write_bytes(file.read_bytes()[:-8])])
+def test_a_version_under_another_name_or_number_is_refused(workspace: Workspace) -> None:
+    publish_images(workspace)
+    shutil.copytree(workspace.index / "main", workspace.index / "other")
+    with pytest.raises(StorageError, match=r"'other' is damaged: manifest\.json is that of version 1 of 'main'"):
+        current_manifest(workspace, "other")
+    publish_images(workspace, TEN | {"new.jpg": "new"})
+    shutil.copy(workspace.index / "main" / "1" / "manifest.json", workspace.index / "main" / "2" / "manifest.json")
+    with pytest.raises(StorageError, match="Version 2 of the index 'main' is damaged"):
+        current_manifest(workspace, "main")
+
+
+def test_what_does_not_say_which_version_is_in_use_is_refused_and_mended(workspace: Workspace) -> None:
+    publish_images(workspace)
+    for text in ("", "two"):
+        (workspace.index / "main" / "CURRENT").write_text(text)
+        with pytest.raises(StorageError, match="'main' does not say which version is in use"):
+            current_manifest(workspace, "main")
+    assert publish_images(workspace).version == current_version(workspace, "main") == 2
+
+
+def test_what_lies_beside_the_parts_does_no_harm(workspace: Workspace) -> None:
+    manifest = publish_images(workspace)
+    folder = workspace.index / "main"
+    for file in (folder / "1" / f"{PART}.tmp", folder / "1" / "part-00009.parquet", folder / "2.bak", folder / "7"):
+        file.write_bytes(b"left")
+    assert current_manifest(workspace, "main") == manifest
+    assert index_rows(workspace, manifest, ["image_id"]).num_rows == 10
+    assert publish_images(workspace, TEN | {"new.jpg": "new"}).version == 2
+
+
+@with_shared
+def test_every_mutation_of_the_shared_case_is_refused_by_name_or_harmless(workspace: Workspace) -> None:
+    """F21."""
+    manifest = publish_images(workspace)
+    (script,) = (ROOT / "cases").glob("F21-*/mutate_parquet.py")
+    folder, mutated = workspace.index / "main" / "1", workspace.root / "mutated"
+    done = subprocess.run([sys.executable, script, folder, mutated], capture_output=True, text=True, check=True)
+    answers = {}
+    for mutation in (line.partition(" ")[0] for line in done.stdout.splitlines()):
+        shutil.rmtree(folder)
+        shutil.copytree(mutated / mutation, folder)
+        try:
+            assert current_manifest(workspace, "main") == manifest
+            answers[mutation] = index_vectors(workspace, manifest).tolist()
+        except StorageError as error:
+            assert f"{PART} " in str(error)  # noqa: PT017  the file is named
+    assert list(answers) == ["tmp_left"]
+    assert answers["tmp_left"] == [vector(sha256).tolist() for sha256 in TEN.values()]
+
+
+def test_a_version_is_read_whole_once_and_again_when_a_file_was_touched(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = publish_images(workspace)
+    folder = workspace.index / "main" / "1"
+    read: list[str] = []
+
+    def noted(file: Path) -> str:
+        read.append(file.name)
+        return file_digest(file)
+
+    monkeypatch.setattr("storage.soundness.file_digest", noted)
+
+    def opened() -> list[str]:
+        read.clear()
+        current_manifest(workspace, "main")
+        index_vectors(workspace, manifest)
+        return list(read)
+
+    assert opened() == opened() == [PART, "vectors.f16"]  # what was only just written is not trusted
+    monkeypatch.setattr(digests, "SETTLED_NS", -(10**18))
+    assert opened() == [PART, "vectors.f16"]
+    assert opened() == []
+    (folder / PART).write_bytes((folder / PART).read_bytes())
+    assert opened() == [PART]
+    (folder / "verified.json").write_text("[")
+    assert opened() == [PART, "vectors.f16"]
+    data = bytearray((folder / PART).read_bytes())
+    data[100] ^= 1
+    (folder / PART).write_bytes(data)
+    with pytest.raises(StorageError, match=f"{PART} is"):
+        opened()
+
+
+def test_what_cannot_be_written_is_read_all_the_same(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest = publish_images(workspace)
+    monkeypatch.setattr(digests, "SETTLED_NS", -(10**18))
+    (workspace.index / "main" / "1" / "verified.json").mkdir()  # as a disk that is read-only: no file can go there
+    assert current_manifest(workspace, "main") == manifest
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        Path.unlink,
+        lambda file: file.write_bytes(file.read_bytes()[:-8]),
+        lambda file: file.write_bytes(file.read_bytes()[::-1]),
+        lambda file: file.write_bytes(b""),
+    ],
+)
 def test_the_raw_file_is_derived_again(damage: Callable[[Path], object], workspace: Workspace) -> None:
     manifest = publish_images(workspace)
     raw = workspace.index / "main" / "1" / "vectors.f16"
     before, digest = np.array(index_vectors(workspace, manifest)), manifest.raw["vectors.f16"]
     damage(raw)
     assert (index_vectors(workspace, manifest) == before).all()
-    assert index.file_digest(raw) == digest
-    assert sorted(path.name for path in raw.parent.iterdir()) == [
-        "manifest.json",
-        "part-00000.parquet",
-        "vectors.f16",
-    ]
+    assert file_digest(raw) == digest
+    assert sorted(path.name for path in raw.parent.iterdir()) == ["manifest.json", PART, "vectors.f16"]
+
+
+# Going back, and what is kept.
+
+
+def four_versions(workspace: Workspace) -> None:
+    for number in range(1, 5):
+        publish_images(workspace, TEN | {"new.jpg": f"{number}"})
+
+
+def test_rolling_back_goes_to_the_version_before_or_to_a_named_one(workspace: Workspace) -> None:
+    four_versions(workspace)
+    assert roll_back(workspace, "main").version == current_version(workspace, "main") == 3
+    assert roll_back(workspace, "main").version == current_version(workspace, "main") == 2
+    assert roll_back(workspace, "main", to=4).version == current_version(workspace, "main") == 4
+    manifest = roll_back(workspace, "main", to=1)
+    with pytest.raises(StorageError, match="no version of the index 'main' before 1"):
+        roll_back(workspace, "main")
+    with pytest.raises(StorageError, match="no version 9 of the index 'main'; there are 1, 2, 3, 4"):
+        roll_back(workspace, "main", to=9)
+    with pytest.raises(StorageError, match="no index 'other'"):
+        roll_back(workspace, "other")
+    assert current_manifest(workspace, "main") == manifest
+
+
+def test_after_going_back_the_next_version_has_a_higher_number(workspace: Workspace) -> None:
+    four_versions(workspace)
+    roll_back(workspace, "main", to=2)
+    same = publish_images(workspace, TEN | {"new.jpg": "2"})
+    assert (same.version, counts(same)) == (2, (0, 0, 0, 11))
+    newer = publish_images(workspace, TEN | {"new.jpg": "4"})
+    assert (newer.version, counts(newer)) == (5, (0, 1, 0, 10))
+
+
+def test_no_one_goes_back_to_a_damaged_version_but_from_one(workspace: Workspace) -> None:
+    four_versions(workspace)
+    (workspace.index / "main" / "4" / PART).unlink()
+    (workspace.index / "main" / "3" / PART).write_text("hello")
+    with pytest.raises(StorageError, match=f"Version 3 .* is damaged: {PART} is cut short"):
+        roll_back(workspace, "main")
+    assert current_version(workspace, "main") == 4
+    assert roll_back(workspace, "main", to=2).version == 2
+
+
+@pytest.mark.parametrize(("keep", "kept"), [(0, "4"), (1, "34"), (3, "1234"), (4, "1234"), (9, "1234")])
+def test_old_versions_go_and_the_newest_are_kept(keep: int, kept: str, workspace: Workspace) -> None:
+    four_versions(workspace)
+    drop_old(workspace, "main", keep)
+    assert versions(workspace) == list(kept)
+
+
+def test_the_version_in_use_is_never_dropped(workspace: Workspace) -> None:
+    four_versions(workspace)
+    manifest = roll_back(workspace, "main", to=1)
+    embedding_ND = index_vectors(workspace, manifest)
+    drop_old(workspace, "main", 1)
+    assert versions(workspace) == ["1", "4"]
+    roll_back(workspace, "main", to=4)
+    drop_old(workspace, "main", 0)
+    assert versions(workspace) == ["4"]
+    assert (embedding_ND[0] == vector("sha-0")).all()  # whoever has it mapped reads on
+
+
+def test_a_reader_whose_version_goes_meanwhile_sees_the_newer_one(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    publish_images(workspace)
+    newer = []
+
+    def looked(folder: Path, digests: dict[str, str]) -> list[str]:
+        monkeypatch.undo()
+        newer.append(publish_images(workspace, TEN | {"new.jpg": "new"}))
+        drop_old(workspace, "main", 0)
+        return changed_files(folder, digests)
+
+    monkeypatch.setattr("storage.index.changed_files", looked)
+    assert current_manifest(workspace, "main") == newer[0]
+    assert len(newer) == 1
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../artifacts", "a/b", ".hidden", "a b"])
@@ -277,11 +351,3 @@ def test_a_name_stays_inside_the_workspace(name: str, workspace: Workspace) -> N
         publish_images(workspace, name=name)
     with pytest.raises(StorageError, match="cannot name an index"):
         current_manifest(workspace, name)
-
-
-def test_the_manifest_says_what_was_refused_and_where_the_images_are(workspace: Workspace) -> None:
-    publish_images(workspace, refused=(Refused(item="x.jpg", reason="empty file"),))
-    told = json.loads((workspace.index / "main" / "1" / "manifest.json").read_text())
-    assert told["refused"] == [{"item": "x.jpg", "reason": "empty file"}]
-    assert told["collection"] == "/collection"
-    assert told["model"]["reference"] == {"path": "models/m1", "digest": "m1"}

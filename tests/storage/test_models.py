@@ -1,9 +1,11 @@
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from storage.models import keep_model, refer_to_model
+from storage.errors import StorageError
+from storage.models import keep_model, refer_to_model, sound_model
 from storage.workspace import Workspace
 
 CONTENTS = {"config.json": "{}", "model.safetensors": "weights", "vocabulary.parquet": "stems"}
@@ -55,9 +57,18 @@ def test_keeping_twice_changes_nothing(workspace: Workspace) -> None:
     assert [path.name for path in workspace.models.iterdir()] == [model.digest]
 
 
-def test_a_damaged_kept_model_is_replaced(workspace: Workspace) -> None:
+@pytest.mark.parametrize(
+    ("damage", "words"),
+    [(lambda file: file.write_text("wei"), "another than its name says"), (Path.unlink, "gone")],
+)
+def test_a_damaged_kept_model_is_refused_and_replaced(
+    damage: Callable[[Path], object], words: str, workspace: Workspace
+) -> None:
     model = refer_to_model(workspace, model_folder(workspace, "k1"))
     kept = keep_model(workspace, model)
-    (workspace.root / kept.path / "model.safetensors").write_text("wei")
+    assert sound_model(workspace, kept) == workspace.root / kept.path
+    damage(workspace.root / kept.path / "model.safetensors")
+    with pytest.raises(StorageError, match=f"{workspace.root / kept.path} is {words}; run `scenekin train"):
+        sound_model(workspace, kept)
     assert keep_model(workspace, model) == kept
-    assert (workspace.root / kept.path / "model.safetensors").read_text() == "weights"
+    assert sound_model(workspace, kept).joinpath("model.safetensors").read_text() == "weights"

@@ -1,3 +1,5 @@
+import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import pyarrow as pa
@@ -5,7 +7,7 @@ import pytest
 
 from storage.artifacts import write_artifact
 from storage.reuse import known_rows
-from storage.tables import write_table
+from storage.tables import read_batches, write_table
 from storage.workspace import Workspace
 
 FILE = "features.parquet"
@@ -73,3 +75,20 @@ def test_a_stage_may_ask_while_it_writes_its_own_file(workspace: Workspace) -> N
 
     write_artifact(workspace, "features", "k2", fill)
     assert asked == [("a", 1)]
+
+
+def test_the_newest_is_asked_first_and_what_has_nothing_new_is_not_read(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read: list[str] = []
+
+    def noted(path: Path, columns: list[str]) -> Iterable[pa.RecordBatch]:
+        read.append(path.parent.name)
+        return read_batches(path, columns)
+
+    monkeypatch.setattr("storage.reuse.read_batches", noted)
+    for time, (key, rows) in enumerate({"k1": {"a": 1.0, "b": 1}, "k3": {"a": 2}, "k2": {"a": 3, "c": 3}}.items()):
+        keep(workspace, key, rows)
+        os.utime(workspace.artifacts / "features" / key / "artifact.json", (time, time))
+    assert found(workspace, "a", "b", "x") == [("a", 3), ("b", 1)]
+    assert read == ["k2", "k1"]

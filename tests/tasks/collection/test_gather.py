@@ -85,3 +85,16 @@ def test_a_file_that_is_gone_when_it_is_read_is_missing(folder: Path, format: st
     (folder / "b.jpg").unlink()
     collection = gather(files, images, None, CollectionConfig(), workers=1, progress=silent)
     assert told(collection) == {"b.jpg": "missing-image"}
+
+
+def test_images_whose_facts_are_known_are_not_opened(folder: Path) -> None:
+    source = Source(str(folder))
+    whole = gathered(source)
+    opened: list[str] = []
+    files, images = (
+        Files(tree.paths, lambda path, tree=tree: opened.append(path) or tree.open(path)) for tree in source.trees()
+    )
+    known = {"a.jpg": whole.facts["a.jpg"], "gone.jpg": whole.facts["b.jpg"]}
+    again = gather(files, images, None, CollectionConfig(), workers=1, progress=silent, known=known)
+    assert again == whole
+    assert opened == ["b.jpg"]

@@ -3,8 +3,9 @@ import pyarrow as pa
 from tasks.collection.assemble import assemble
 from tasks.collection.config import CollectionConfig
 from tasks.collection.facts import Fact
+from tasks.collection.looks import Look
 from tasks.collection.records import Item, Reading
-from tasks.collection.tables import caption_table, image_table, problem_table
+from tasks.collection.tables import caption_table, fact_table, facts_of, image_table, problem_table
 
 ITEMS = [
     Item("c", "c.jpg", ("Three .",), "train"),
@@ -52,3 +53,16 @@ def test_problems() -> None:
         {"kind": "missing-image", "item": "gone", "line": 9},
         {"kind": "no-caption", "item": "d", "line": None},
     ]
+
+
+def test_facts_come_back_by_digest() -> None:
+    facts = {
+        "b.jpg": Fact("y", 4, 3, look=Look(b"\x00" * 8, b"\xff" * 192)),
+        "a.jpg": Fact("x", 0, 0, "truncated"),
+        "copy.jpg": Fact("x", 0, 0, "truncated"),
+        "locked.jpg": Fact("", 0, 0, "cannot be read: Permission denied"),  # may be readable the next time
+    }
+    table = fact_table(assemble(Reading("coco", ITEMS), facts, CollectionConfig()))
+    assert table["sha256"].to_pylist() == ["x", "y"]
+    (batch,) = table.to_batches()
+    assert facts_of(batch) == {"x": facts["a.jpg"], "y": facts["b.jpg"]}

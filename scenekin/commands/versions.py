@@ -1,0 +1,62 @@
+"""`scenekin versions`."""
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+
+import typer
+
+from scenekin.commands.options import AsJson, Workspace
+from scenekin.commands.running import say
+
+if TYPE_CHECKING:
+    from storage.workspace import Workspace as Space
+
+
+def versions(
+    action: Annotated[Literal["list", "rollback"], typer.Argument(help="What to do.")] = "list",
+    name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
+    to: Annotated[Optional[int], typer.Option("--to", help="Roll back to this version, not to the one before.")] = None,  # noqa: UP045
+    workspace: Workspace = None,
+    json: AsJson = False,
+) -> None:
+    """List the versions of an index, or make an earlier one current again."""
+    from storage.index import roll_back
+    from storage.workspace import find_workspace, locked
+
+    if to is not None and action != "rollback":
+        raise typer.BadParameter("goes with rollback", param_hint="--to")
+    space = find_workspace(workspace)
+    if action == "rollback":
+        with locked(space, "versions"):
+            roll_back(space, name, to)
+    rows = _rows(space, name)
+    say({"versions": rows}, json, "\n".join(_line(row) for row in rows))
+
+
+def _rows(space: "Space", name: str) -> list[dict[str, Any]]:
+    from storage.errors import StorageError
+    from storage.index import current_version, no_index, read_manifest, version_numbers
+
+    current, rows = current_version(space, name), []
+    for version in version_numbers(space, name):
+        row: dict[str, Any] = {"version": version, "images": None, "model": None, "created_at": None, "recall": None}
+        try:
+            manifest = read_manifest(space, name, version)
+            model = {"name": manifest.model.name, "version": manifest.model.version}
+            row |= {"images": manifest.images, "model": model, "created_at": manifest.created_at}
+            row["recall"] = manifest.approximate and manifest.approximate.recall
+        except StorageError as error:
+            row["damage"] = str(error)
+        rows.append({**row, "current": version == current})
+    if not rows:
+        raise no_index(space, name)
+    return rows
+
+
+def _line(row: dict[str, Any]) -> str:
+    mark = "*" if row["current"] else " "
+    if "damage" in row:
+        return f"{mark} {row['version']:>4}  {row['damage']}"
+    model = f"{row['model']['name']} version {row['model']['version']}"
+    line = f"{mark} {row['version']:>4}  {row['images']:>9,} images  {model}  {row['created_at']}"
+    found = (row["recall"] or {}).get(10, {}).items()
+    return "  ".join([line, *(f"recall@10 {share:.3f} in {lists} lists" for lists, share in found)])

@@ -1,0 +1,105 @@
+"""What the API answers with; keys are those of `scenekin search --json`, and more."""
+
+from pydantic import BaseModel
+
+from scenekin.searcher import Query
+from scenekin.web.questions import Question
+from scenekin.web.served import Served
+
+NAMED = 8  # unknown words that near spellings are looked for: each takes a look at all words
+
+
+class ModelName(BaseModel):
+    """The model that embedded the index; `words` says whether words steer it."""
+
+    name: str
+    version: int
+    words: bool
+
+
+class IndexName(BaseModel):
+    """The version that answers, and how many images it has."""
+
+    name: str
+    version: int
+    images: int
+
+
+class Asked(BaseModel):
+    """The query as it was understood; `near` has known words that are spelled like the unknown ones."""
+
+    image: str | None
+    text: str | None
+    added: list[str]
+    removed: list[str]
+    unknown_terms: list[str]
+    near: dict[str, list[str]]
+
+
+class Found(BaseModel):
+    """One image found; the score is a cosine, the caption what the collection says of it, if anything."""
+
+    rank: int
+    image_id: str
+    path: str
+    score: float
+    caption: str | None
+
+
+class IndexAnswer(BaseModel):
+    """What is served."""
+
+    model: ModelName
+    index: IndexName
+
+
+class SearchAnswer(IndexAnswer):
+    """The nearest images of a query, best first."""
+
+    query: Asked
+    results: list[Found]
+
+
+class Word(BaseModel):
+    """A word that the model knows, and how many captioned images used it."""
+
+    word: str
+    images: int
+
+
+class WordsAnswer(BaseModel):
+    """Words to complete a prefix with, those that tell most first; where it fits none, words spelled like it."""
+
+    words: list[Word]
+
+
+def index_answer(served: Served) -> IndexAnswer:
+    """What is served."""
+    manifest = served.manifest
+    return IndexAnswer(
+        model=ModelName(name=manifest.model.name, version=manifest.model.version, words=served.no_words is None),
+        index=IndexName(name=manifest.name, version=manifest.version, images=manifest.images),
+    )
+
+
+def search_answer(served: Served, question: Question, query: Query, image: str | None) -> SearchAnswer:
+    """The ranking of a query; `image` is the id or the name of the file that was asked by. Raises InputError."""
+    found = [
+        Found(
+            rank=result.rank,
+            image_id=result.image_id,
+            path=result.path,
+            score=result.score,
+            caption=served.caption(result.image_id),
+        )
+        for result in served.searcher.nearest(query, question.top)
+    ]
+    asked = Asked(
+        image=image,
+        text=question.text,
+        added=list(query.added),
+        removed=list(query.removed),
+        unknown_terms=list(query.unknown_terms),
+        near={word: served.searcher.text.near(word) for word in query.unknown_terms[:NAMED]},
+    )
+    return SearchAnswer(**dict(index_answer(served)), query=asked, results=found)

@@ -1,0 +1,34 @@
+"""The page and its API as one ASGI app: needs neither Prefect nor MLflow."""
+
+from collections.abc import Iterable
+
+from fastapi import FastAPI
+
+from scenekin.web import api, images, page, reasons
+from scenekin.web.errors import tell_errors
+from scenekin.web.headers import SafeHeaders
+from scenekin.web.hosts import KnownHosts
+from scenekin.web.limits import LimitBody
+from scenekin.web.live import Live
+from scenekin.web.thumbnails import Cache
+from storage.workspace import Workspace
+
+
+def create_app(workspace: Workspace, name: str = "main", hosts: Iterable[str] = ()) -> FastAPI:
+    """Serve an index of a workspace; where `hosts` are given, only to requests that call this server by one of them."""
+    app = FastAPI(
+        title="scenekin",
+        summary="Find the images whose scene means the same.",
+        version="1",
+        docs_url=None,  # these pages load from elsewhere
+        redoc_url=None,
+    )
+    app.state.live = Live(workspace, name)
+    app.state.cache = Cache()
+    app.add_middleware(LimitBody)
+    app.add_middleware(KnownHosts, hosts=hosts)
+    app.add_middleware(SafeHeaders)
+    tell_errors(app)
+    for module in (api, reasons, images, page):
+        app.include_router(module.router)
+    return app

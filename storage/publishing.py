@@ -1,0 +1,253 @@
+"""Publication of an index version: written and checked aside, current in one rename."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from storage.artifacts import file_digest, fresh_folder
+from storage.errors import StorageError
+from storage.index import (
+    APPROXIMATE,
+    MANIFEST,
+    RAW,
+    Approximate,
+    Changes,
+    IndexModel,
+    Manifest,
+    Refused,
+    captions_of,
+    current_manifest,
+    home,
+    index_captions,
+    index_rows,
+    make_current,
+    version_numbers,
+)
+from storage.soundness import UNIT_TOLERANCE, ids_fault, vectors_fault
+from storage.tables import matrix, read_batches, read_table, vectors, write_table
+from storage.workspace import Workspace
+
+PART_ROWS = 65_536
+SHRINK_LIMIT = 0.2
+SAMPLE = 32  # images that have to find themselves
+Recall = dict[int, dict[int, float]]  # by the length of the result list and the effort
+BLOCK_ROWS = 8192  # whose vectors are held in float32 at a time
+
+
+def publish(
+    workspace: Workspace,
+    name: str,
+    images: pa.Table,
+    embeddings: Path,
+    *,
+    collection: str,
+    images_root: str,
+    model: IndexModel,
+    preprocessing: str,
+    listed: Sequence[str],
+    refused: Sequence[Refused],
+    allow_shrink: bool,
+    approximate_from: int,
+    approximate: Callable[[np.ndarray, Path], Recall],
+) -> Manifest:
+    """Make images (image_id, path, sha256, width, height, caption; in id order) and embeddings the current version.
+
+    Nothing is written where nothing changed; a damaged version counts as none. Raises StorageError where the index
+    belongs to another collection, where more than a fifth of it would vanish and `allow_shrink` is not set, and where
+    the new version fails its check: then it is gone, and the version before stays current. `listed` names all images
+    of the collection: each has to be indexed or refused. From so many images on `approximate` writes an approximate
+    index of embedding_ND into a file and measures it.
+    """
+    check_owner(workspace, name, collection)
+    before = _whole(workspace, name)
+    changes = _compare(workspace, before, images)
+    if before is not None:
+        _guard(before, collection, changes, allow_shrink)
+    draft = Manifest(
+        name=name,
+        version=1 + max(version_numbers(workspace, name), default=0),
+        created_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        collection=collection,
+        images_root=images_root,
+        model=model,
+        images=images.num_rows,
+        dimension=pq.read_schema(embeddings).field("embedding").type.list_size,
+        preprocessing=preprocessing,
+        approximate_from=approximate_from,
+        changes=changes,
+        refused=tuple(refused),
+    )
+    if before is not None and _same(before, draft) and index_captions(workspace, before) == captions_of(images):
+        return before.model_copy(update={"changes": changes})
+    with fresh_folder(home(workspace, name) / str(draft.version)) as folder:
+        _write_raw(folder / RAW, images, embeddings, draft)
+        parts, raw = _write_parts(folder, images, draft), {RAW: file_digest(folder / RAW)}
+        manifest = draft.model_copy(
+            update={"parts": parts, "raw": raw, "approximate": _approximate(folder, draft, approximate)}
+        )
+        (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1))
+        if fault := _fault(folder, manifest, listed, embeddings):
+            raise StorageError(f"The new version of the index {name!r} {fault}; it is not made current and is removed.")
+    make_current(workspace, name, manifest.version)
+    return manifest
+
+
+def _whole(workspace: Workspace, name: str) -> Manifest | None:
+    try:
+        return current_manifest(workspace, name)
+    except StorageError:
+        return None
+
+
+def check_owner(workspace: Workspace, name: str, collection: str) -> None:
+    """Raises StorageError where no index can have that name, or where it is another collection's."""
+    home(workspace, name)
+    before = _whole(workspace, name)
+    if before is not None and before.collection != collection:
+        raise StorageError(f"The index {name!r} belongs to {before.collection}; give this collection another --name.")
+
+
+def _guard(before: Manifest, collection: str, changes: Changes, allow_shrink: bool) -> None:
+    if changes.removed > SHRINK_LIMIT * before.images and not allow_shrink:
+        raise StorageError(
+            f"{changes.removed} of {before.images} images in the index {before.name!r} are gone from {collection}; "
+            "if that is meant, say --allow-shrink."
+        )
+
+
+def _same(before: Manifest, draft: Manifest) -> bool:
+    """Whether a new version would hold what the one before holds."""
+    own = {"version", "created_at", "parts", "raw", "changes", "approximate", "approximate_from"}
+    unchanged = draft.changes.unchanged == before.images == draft.images
+    unchanged &= (before.approximate is not None) == draft.is_large
+    return unchanged and before.model_dump(exclude=own) == draft.model_dump(exclude=own)
+
+
+def _compare(workspace: Workspace, before: Manifest | None, images: pa.Table) -> Changes:
+    new = _files(images)
+    old = {} if before is None else _files(index_rows(workspace, before, ["image_id", "path", "sha256"]))
+    kept = new.keys() & old.keys()
+    changed = sum(new[image_id] != old[image_id] for image_id in kept)
+    return Changes(
+        added=len(new) - len(kept),
+        changed=changed,
+        removed=len(old) - len(kept),
+        unchanged=len(kept) - changed,
+    )
+
+
+def _files(rows: pa.Table) -> dict[str, tuple[str, str]]:
+    """Path and digest by id."""
+    ids, paths, digests = (rows[column].to_pylist() for column in ("image_id", "path", "sha256"))
+    return dict(zip(ids, zip(paths, digests, strict=True), strict=True))
+
+
+def _write_raw(file: Path, images: pa.Table, embeddings: Path, draft: Manifest) -> None:
+    """embedding_ND in the order of the images: vectors go to their rows in batches, so that they are never all held.
+
+    Raises StorageError where an image has no vector.
+    """
+    source_N = pc.index_in(images["sha256"], value_set=read_table(embeddings, ["sha256"])["sha256"].combine_chunks())
+    if source_N.null_count:
+        lost = images.filter(source_N.is_null())["image_id"]
+        raise StorageError(
+            f"{len(lost)} images, {lost[0].as_py()!r} first, were neither embedded nor refused; "
+            f"nothing is published, and the index {draft.name!r} stays as it is."
+        )
+    with file.open("wb") as stream:  # room is made first: a full disk is an error here, and a killed process below
+        for start in range(0, draft.images, PART_ROWS):
+            stream.write(bytes(2 * draft.dimension * min(PART_ROWS, draft.images - start)))
+    if not draft.images:
+        return
+    raw_ND = np.memmap(file, np.float16, "r+", shape=(draft.images, draft.dimension))
+    source_N = source_N.combine_chunks().to_numpy()
+    row_N = np.argsort(source_N, kind="stable")
+    start = 0
+    for batch in read_batches(embeddings, ["embedding"]):
+        stop = start + batch.num_rows
+        row_B = row_N[slice(*np.searchsorted(source_N, [start, stop], sorter=row_N))]
+        raw_ND[row_B] = matrix(pa.chunked_array([batch["embedding"]]))[source_N[row_B] - start]
+        start = stop
+    raw_ND.flush()
+
+
+def _write_parts(folder: Path, images: pa.Table, draft: Manifest) -> dict[str, str]:
+    """Parts in id order beside the raw file, and the digest of each."""
+    field = pa.field("embedding", pa.list_(pa.float16(), draft.dimension))
+    schema = images.schema.append(field).with_metadata(draft.part_metadata)
+    parts = {}
+    for number, (rows, embedding_BD) in enumerate(_slices(folder, images, draft)):
+        part = f"part-{number:05}.parquet"
+        write_table(folder / part, rows.append_column(field, vectors(embedding_BD)).cast(schema))
+        parts[part] = file_digest(folder / part)
+    return parts
+
+
+def _approximate(folder: Path, draft: Manifest, write: Callable[[np.ndarray, Path], Recall]) -> Approximate | None:
+    if not draft.is_large:
+        return None
+    recall = write(
+        np.memmap(folder / RAW, np.float16, "r", shape=(draft.images, draft.dimension)), folder / APPROXIMATE
+    )
+    return Approximate(file={APPROXIMATE: file_digest(folder / APPROXIMATE)}, recall=recall)
+
+
+def _slices(folder: Path, rows: pa.Table, manifest: Manifest) -> Iterator[tuple[pa.Table, np.ndarray]]:
+    """The rows of each part, one at least, and what the raw file has for them."""
+    for start in range(0, max(1, rows.num_rows), PART_ROWS):
+        part = rows.slice(start, PART_ROWS)
+        shape = part.num_rows, manifest.dimension
+        values = np.fromfile(folder / RAW, np.float16, shape[0] * shape[1], offset=2 * start * shape[1])
+        yield part, values.reshape(shape)
+
+
+def _fault(folder: Path, manifest: Manifest, listed: Sequence[str], embeddings: Path) -> str | None:
+    """What is wrong with a version as it lies on the disk, if anything."""
+    ids: list[str] = []
+    digests: list[str] = []
+    for part in manifest.parts:
+        rows = read_table(folder / part, ["image_id", "sha256", "embedding"])
+        embedding_BD, part_ids = matrix(rows["embedding"]), rows["image_id"].to_pylist()
+        if fault := vectors_fault(part_ids, embedding_BD, manifest.dimension):
+            return fault
+        raw = np.fromfile(folder / RAW, np.float16, embedding_BD.size, offset=2 * len(ids) * manifest.dimension)
+        if raw.tobytes() != embedding_BD.tobytes():
+            return f"has other vectors in {RAW} than in {part}"
+        ids += part_ids
+        digests += rows["sha256"].to_pylist()
+    accounted = Counter([*ids, *(refusal.item for refusal in manifest.refused)])
+    for item in Counter(listed) - accounted:
+        return f"lacks {item!r}, which was not refused either"
+    for item in accounted - Counter(listed):
+        return f"accounts for {item!r}, which the collection does not list"
+    return ids_fault(ids) or _lost(folder, manifest, ids, digests, embeddings)
+
+
+def _lost(folder: Path, manifest: Manifest, ids: list[str], digests: list[str], embeddings: Path) -> str | None:
+    """Which image of a seeded sample does not find itself by its vector, nor one that is as near."""
+    sample_S = np.random.default_rng(0).permutation(len(ids))[:SAMPLE]
+    if not len(sample_S):
+        return None
+    query_SD = _vectors_of([digests[row] for row in sample_S], embeddings)
+    raw_ND = np.memmap(folder / RAW, np.float16, "r", shape=(manifest.images, manifest.dimension))
+    own_S = (query_SD * raw_ND[sample_S]).sum(axis=1)
+    best_S = own_S
+    for start in range(0, manifest.images, BLOCK_ROWS):
+        best_S = np.maximum(best_S, (raw_ND[start : start + BLOCK_ROWS].astype(np.float32) @ query_SD.T).max(axis=0))
+    lost = np.flatnonzero(~(own_S >= best_S - UNIT_TOLERANCE))
+    return f"finds {ids[sample_S[lost[0]]]!r} by another image's vector" if len(lost) else None
+
+
+def _vectors_of(digests: list[str], embeddings: Path) -> np.ndarray:
+    """vector_SD, float32, of images by their bytes' digests."""
+    vector_of: dict[str, np.ndarray] = {}
+    for batch in read_batches(embeddings, ["sha256", "embedding"]):
+        found = batch.filter(pc.is_in(batch["sha256"], pa.array(digests, pa.string())))
+        vector_of |= zip(found["sha256"].to_pylist(), matrix(pa.chunked_array([found["embedding"]])), strict=True)
+    return np.stack([vector_of[digest] for digest in digests]).astype(np.float32)

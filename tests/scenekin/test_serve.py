@@ -1,0 +1,54 @@
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+
+import httpx
+import pytest
+
+from tests.command import SCENEKIN, scenekin
+from tests.trained import Trained
+
+
+def started(*arguments: object) -> tuple[subprocess.Popen[str], str]:
+    """A server in a process of its own, and the address that it says."""
+    command = [SCENEKIN, "serve", "--port", "0", *map(str, arguments)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    assert line.startswith("scenekin serves the index 'main' at http://"), line
+    return server, line.split()[6]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: int) -> None:
+    server, address = started("--workspace", trained.workspace)
+    assert address.startswith("http://127.0.0.1:")
+    assert httpx.get(f"{address}/api/index", timeout=60).json()["index"]["images"] == 141
+    assert httpx.get(f"{address}/", headers={"host": "evil.example"}).status_code == 421
+    server.send_signal(number)
+    out, err = server.communicate(timeout=60)
+    assert (server.returncode, out.strip(), err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--name", "../main"], "cannot name an index"),
+        (["--host", "256.0.0.1"], "256.0.0.1 port 8080 cannot be listened at"),
+        (["--host", "no.such.host.invalid"], "cannot be listened at"),
+    ],
+)
+def test_what_cannot_be_served_is_a_sentence(trained: Trained, arguments: Sequence[str], words: str) -> None:
+    assert words in scenekin("serve", *arguments, "--workspace", trained.workspace).sentence
+
+
+def test_a_port_in_use_is_a_sentence(trained: Trained) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        sentence = scenekin("serve", "--port", port, "--workspace", trained.workspace).sentence
+    assert f"127.0.0.1 port {port} cannot be listened at (Address already in use); give another --port" in sentence
+
+
+def test_a_workspace_has_to_be_there(tmp_path: object) -> None:
+    assert "There is no workspace" in scenekin("serve", "--workspace", f"{tmp_path}/none").sentence

@@ -1,0 +1,149 @@
+from typing import Any
+
+import pytest
+from starlette.testclient import TestClient
+
+from scenekin import Searcher
+from tests.command import scenekin
+from tests.scenekin.web.conftest import MARKUP, NAMES, TURNED, a_picture, an_id, client_of
+from tests.trained import Trained
+
+
+def asked(client: TestClient, status: int = 200, **parameters: Any) -> dict[str, Any]:
+    response = client.get("/api/search", params=parameters)
+    assert response.status_code == status, response.text
+    answer: dict[str, Any] = response.json()
+    return answer
+
+
+def test_it_answers_as_the_command_does(client: TestClient, trained: Trained) -> None:
+    options = ("--id", an_id(trained), "--add", "boat", "--add", "zeppelin", "--alpha", "0.5", "--top", "7")
+    command = scenekin("search", *options, "--workspace", trained.workspace, "--json").answer
+    answer = asked(client, id=an_id(trained), add=["boat", "zeppelin"], alpha=0.5, top=7)
+    for found in answer["results"]:
+        caption = found.pop("caption")
+        assert caption is None if found["path"].startswith("extra/") else caption[-1] == "."
+    assert answer["results"] == command["results"]
+    near = answer["query"].pop("near")
+    assert answer["query"] == command["query"]
+    assert near.keys() == {"zeppelin"}
+    assert answer["index"] == {"name": "main", **command["index"]}
+    assert answer["model"] == {**command["model"], "words": True}
+
+
+def test_an_upload_finds_what_its_file_finds(client: TestClient, trained: Trained) -> None:
+    picture = a_picture(trained)
+    response = client.post(
+        "/api/search",
+        files={"image": ("mine.jpg", picture.read_bytes())},
+        data={"add": ["boat", "house"], "remove": "car", "top": "3"},
+    )
+    answer = response.json()
+    expected = Searcher.open(trained.workspace).search(picture, add=["boat", "house"], remove=["car"], top=3)
+    assert [found["image_id"] for found in answer["results"]] == [result.image_id for result in expected]
+    assert [found["score"] for found in answer["results"]] == pytest.approx([result.score for result in expected])
+    assert answer["query"]["image"] == "mine.jpg"
+    assert answer["query"]["added"] == ["boat", "house"]
+
+
+def test_a_form_may_ask_by_id_or_text(client: TestClient, trained: Trained) -> None:
+    assert client.post("/api/search", data={"id": an_id(trained)}).json() == asked(client, id=an_id(trained))
+    assert client.post("/api/search", data={"text": "boat"}).json() == asked(client, text="boat")
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "words"),
+    [
+        ({}, 422, "Give an image, the id"),
+        ({"id": "nobody"}, 404, "no image 'nobody' in the index 'main'"),
+        ({"id": "../../../etc/passwd"}, 404, "no image"),
+        ({"text": ""}, 422, "No word of ''"),
+        ({"text": "zeppelin"}, 422, "No word of 'zeppelin'"),
+        ({"text": "boat", "id": "x"}, 404, "no image 'x'"),
+        ({"text": "boat", "top": 0}, 422, "top: Input should be greater than or equal to 1."),
+        ({"text": "boat", "top": 10**9}, 422, "top: "),
+        ({"text": "boat", "alpha": "nan"}, 422, "alpha: "),
+        ({"text": "boat", "beta": -1}, 422, "beta: "),
+        ({"text": "x" * 20_001}, 422, "text: "),
+        ({"text": "boat", "add": ["snow"] * 33}, 422, "add: "),
+    ],
+)
+def test_what_cannot_be_asked_is_a_sentence(
+    client: TestClient, parameters: dict[str, Any], status: int, words: str
+) -> None:
+    answer = asked(client, status, **parameters)
+    assert answer.keys() == {"detail"}
+    assert words in answer["detail"]
+    assert answer["detail"].endswith(".")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [(b"hello", "no usable image: not an image"), (b"", "empty file"), (b"\xff\xd8\xff\xe0", "no usable image")],
+)
+def test_an_upload_has_to_be_a_picture(client: TestClient, data: bytes, words: str) -> None:
+    for address, more in (("/api/search", {}), ("/api/explain", {"b": "extra/copy.jpg"})):
+        response = client.post(address, files={"image": ("x.jpg", data)}, data=more)
+        assert response.status_code == 415
+        assert words in response.json()["detail"]
+
+
+def test_a_form_that_is_none_is_said(client: TestClient) -> None:
+    response = client.post("/api/search", content=b"x", headers={"content-type": "multipart/form-data"})
+    assert response.status_code == 400
+    assert response.json().keys() == {"detail"}
+
+
+def test_words_complete_a_prefix_or_are_spelled_like_it(client: TestClient) -> None:
+    begun = client.get("/api/words", params={"prefix": "a red B", "top": 5}).json()["words"]
+    assert 1 <= len(begun) <= 5
+    assert all(word["word"].startswith("b") and word["images"] > 0 for word in begun)
+    near = client.get("/api/words", params={"prefix": "baot"}).json()["words"]
+    assert "boat" in [word["word"] for word in near]
+    assert client.get("/api/words").json() == {"words": []}
+
+
+def test_the_index_is_told(client: TestClient) -> None:
+    assert client.get("/api/index").json() == {
+        "model": {"name": "scenekin", "version": 1, "words": True},
+        "index": {"name": "main", "version": 1, "images": 141},
+    }
+
+
+def test_captions_are_told_as_they_are(odd: Trained) -> None:
+    answer = asked(client_of(odd), id="deep/er/plain.jpg")
+    captions = {found["image_id"]: found["caption"] for found in answer["results"]}
+    assert captions == {**NAMES, TURNED: None}
+    assert captions["a b#1%20?.jpg"] == MARKUP
+
+
+def test_reasons_of_two_indexed_images(client: TestClient, trained: Trained) -> None:
+    a, b = an_id(trained), "extra/copy.jpg"
+    answer = client.get("/api/explain", params={"a": a, "b": b}).json()
+    explanation = Searcher.open(trained.workspace).explain(trained.collection / a, trained.collection / b)
+    assert answer["score"] == pytest.approx(explanation.score)
+    assert [part["index"] for part in answer["dimensions"]] == [part.index for part in explanation.dimensions]
+    assert answer["evidence"] == explanation.evidence
+    assert f"{explanation.score:z.3f}" in answer["summary"]
+    assert all(picture.startswith("data:image/jpeg;base64,") for picture in answer["pictures"].values())
+
+
+def test_reasons_of_an_upload(client: TestClient, trained: Trained) -> None:
+    a, b = an_id(trained), "extra/copy.jpg"
+    file = {"image": ("x.jpg", a_picture(trained).read_bytes())}
+    by_id = client.get("/api/explain", params={"a": a, "b": b}).json()
+    assert client.post("/api/explain", files=file, data={"b": b}).json() == by_id
+    assert client.post("/api/explain", data={"a": a, "b": b}).json() == by_id
+    for files, data in ((file, {"a": a, "b": b}), (None, {"b": b})):
+        response = client.post("/api/explain", files=files, data=data)
+        assert (response.status_code, response.json()["detail"]) == (422, "Give an image or the id a, one of both.")
+    assert client.get("/api/explain", params={"a": a, "b": "nobody"}).status_code == 404
+
+
+def test_an_id_is_never_a_path(client: TestClient, trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(trained.collection)
+    (broken,) = trained.collection.rglob("zz-broken.jpg")
+    for name in (str(a_picture(trained)), broken.relative_to(trained.collection).as_posix()):
+        for parameters in ({"a": name, "b": an_id(trained)}, {"a": an_id(trained), "b": name}):
+            assert client.get("/api/explain", params=parameters).status_code == 404
+        assert asked(client, 404, id=name)
