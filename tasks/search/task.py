@@ -14,7 +14,7 @@ from storage.publishing import check_owner, publish
 from storage.registry import MODEL, Registered
 from storage.tables import read_table
 from storage.workspace import Workspace
-from tasks.embedding.task import FILE
+from tasks.embedding.task import FILE, REFUSED
 from tasks.model.config import load_config
 from tasks.search.config import IndexConfig
 
@@ -44,7 +44,7 @@ def publish_index(
     images = read_table(folder / "images.parquet")
     unreadable = {
         entry["sha256"]: entry["reason"]
-        for entry in json.loads((folder_of(workspace, embedding) / "refused.json").read_text())
+        for entry in json.loads((folder_of(workspace, embedding) / REFUSED).read_text())
     }
     usable = [sha256 not in unreadable for sha256 in images["sha256"].to_pylist()]
     refused = [
