@@ -85,15 +85,18 @@ def publish(
     )
     if before is not None and _same(before, draft) and index_captions(workspace, before) == captions_of(images):
         return before.model_copy(update={"changes": changes})
-    with fresh_folder(home(workspace, name) / str(draft.version)) as folder:
-        _write_raw(folder / RAW, images, embeddings, draft)
-        parts, raw = _write_parts(folder, images, draft), {RAW: file_digest(folder / RAW)}
-        manifest = draft.model_copy(
-            update={"parts": parts, "raw": raw, "approximate": _approximate(folder, draft, approximate)}
-        )
-        (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1))
-        if fault := _fault(folder, manifest, listed, embeddings):
-            raise StorageError(f"The new version of the index {name!r} {fault}; it is not made current and is removed.")
+    try:
+        with fresh_folder(home(workspace, name) / str(draft.version)) as folder:
+            manifest = _write(folder, images, embeddings, draft, approximate)
+            if fault := _fault(folder, manifest, listed, embeddings):
+                raise StorageError(
+                    f"The new version of the index {name!r} {fault}; it is not made current and is removed."
+                )
+    except OSError as error:
+        raise StorageError(
+            f"The new version of the index {name!r} cannot be written in {home(workspace, name)}: "
+            f"{error.strerror or error}; the version before stays in use."
+        ) from error
     make_current(workspace, name, manifest.version)
     return manifest
 
@@ -146,6 +149,18 @@ def _files(rows: pa.Table) -> dict[str, tuple[str, str]]:
     """Path and digest by id."""
     ids, paths, digests = (rows[column].to_pylist() for column in ("image_id", "path", "sha256"))
     return dict(zip(ids, zip(paths, digests, strict=True), strict=True))
+
+
+def _write(
+    folder: Path, images: pa.Table, embeddings: Path, draft: Manifest, approximate: Callable[[np.ndarray, Path], Recall]
+) -> Manifest:
+    """All files of a version, the manifest last."""
+    _write_raw(folder / RAW, images, embeddings, draft)
+    parts, raw = _write_parts(folder, images, draft), {RAW: file_digest(folder / RAW)}
+    facts = {"parts": parts, "raw": raw, "approximate": _approximate(folder, draft, approximate)}
+    manifest = draft.model_copy(update=facts)
+    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1))
+    return manifest
 
 
 def _write_raw(file: Path, images: pa.Table, embeddings: Path, draft: Manifest) -> None:

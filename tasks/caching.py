@@ -83,6 +83,7 @@ class Stage(Generic[P]):
     function: Callable[Concatenate[StageRun, P], None]
     libraries: tuple[str, ...]
     resources: tuple[tuple[str, str], ...]
+    is_final: Callable[[Path], bool]
 
     @property
     def label(self) -> str:
@@ -123,13 +124,18 @@ def _canonical(value: object) -> object:
 
 
 def stage(
-    name: str, *, libraries: tuple[str, ...] = (), resources: tuple[tuple[str, str], ...] = ()
+    name: str,
+    *,
+    libraries: tuple[str, ...] = (),
+    resources: tuple[tuple[str, str], ...] = (),
+    is_final: Callable[[Path], bool] = lambda _: True,
 ) -> Callable[[Callable[Concatenate[StageRun, P], None]], Stage[P]]:
     """Make a function that writes its result into `run.folder` a cached stage.
 
-    Its key covers these libraries' versions, and resources (package, file) that its code reads.
+    Its key covers these libraries' versions, and resources (package, file) that its code reads. A result whose folder
+    is not final is computed again the next time.
     """
-    return lambda function: Stage(name, function, libraries, resources)
+    return lambda function: Stage(name, function, libraries, resources, is_final)
 
 
 class StageReport(BaseModel):
@@ -156,7 +162,8 @@ class Runner:
         """The stage's artifact: cached where the key is known and its files are whole, else computed."""
         started = time.monotonic()
         key = stage.key(*args, *sorted(kwargs.items()))
-        whole = find_artifact(self.workspace, stage.name, key) is not None
+        found = find_artifact(self.workspace, stage.name, key)
+        whole = found is not None and stage.is_final(folder_of(self.workspace, found))
         cached_task = _prefect_task(stage).with_options(
             result_storage=self.workspace.prefect_results, refresh_cache=not whole
         )
@@ -165,13 +172,13 @@ class Runner:
             stage_run = StageRun(folder, self.workspace, self.source, self.runtime, key, stage.name, self.seconds)
             stage.function(stage_run, *args, **kwargs)
 
-        artifact = cached_task(stage.name, key, self.workspace, fill)
+        artifact = cached_task(stage.name, key, self.workspace, fill, whole)
         self.reports.append(StageReport(name=stage.label, cached=whole, seconds=round(time.monotonic() - started, 3)))
         self.seconds[stage.label] = self.seconds.get(stage.label, 0.0) + seconds_of(self.workspace, artifact)
         return artifact
 
 
-def _prefect_task(stage: Stage[P]) -> Task[[str, str, Workspace, Callable[[Path], None]], Artifact]:
+def _prefect_task(stage: Stage[P]) -> Task[[str, str, Workspace, Callable[[Path], None], bool], Artifact]:
     return Task(
         _run_stage,
         name=stage.label,
@@ -182,7 +189,7 @@ def _prefect_task(stage: Stage[P]) -> Task[[str, str, Workspace, Callable[[Path]
     )
 
 
-def _run_stage(stage: str, key: str, workspace: Workspace, fill: Callable[[Path], None]) -> Artifact:
-    artifact = find_artifact(workspace, stage, key) or write_artifact(workspace, stage, key, fill)
+def _run_stage(stage: str, key: str, workspace: Workspace, fill: Callable[[Path], None], whole: bool) -> Artifact:
+    artifact = (find_artifact(workspace, stage, key) if whole else None) or write_artifact(workspace, stage, key, fill)
     shutil.rmtree(workspace.work / stage / key, ignore_errors=True)
     return artifact

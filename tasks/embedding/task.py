@@ -1,6 +1,7 @@
 """The stages that embed images with a model, into Parquet."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -12,10 +13,19 @@ from storage.tables import read_table, table_writer, vectors
 from tasks.caching import StageRun, stage
 from tasks.progress import progress
 
-FILE = "embeddings.parquet"
+FILE, REFUSED = "embeddings.parquet", "refused.json"
 
 
-@stage("embedding", libraries=("openvino", "pillow", "pillow-heif", "torch", "torchvision", "timm"))
+def nothing_refused(folder: Path) -> bool:
+    """Whether every image was embedded: what could not be read once may be readable the next time."""
+    return not json.loads((folder / REFUSED).read_text())
+
+
+@stage(
+    "embedding",
+    libraries=("openvino", "pillow", "pillow-heif", "torch", "torchvision", "timm"),
+    is_final=nothing_refused,
+)
 def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) -> None:
     """A table of images → embeddings.parquet (sha256, embedding float16, an image's bytes once) and refused.json."""
     from tasks.embedding.embed import embed_images as embed
@@ -51,7 +61,7 @@ def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) ->
             rows, embedding_BD = batch
             write(_rows([digests[row] for row in rows], embedding_BD.numpy(), schema))
             on_step(len(rows))
-    (run.folder / "refused.json").write_text(json.dumps(refused))
+    (run.folder / REFUSED).write_text(json.dumps(refused))
 
 
 @stage("embedding", libraries=("torch",))

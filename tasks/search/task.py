@@ -17,7 +17,7 @@ from storage.registry import MODEL, Registered
 from storage.tables import read_table
 from storage.workspace import Workspace
 from tasks.collection.records import SPLITS
-from tasks.embedding.task import FILE
+from tasks.embedding.task import FILE, REFUSED
 from tasks.model.config import load_config
 from tasks.search.config import IndexConfig
 
@@ -58,7 +58,7 @@ def publish_index(
     images = read_table(folder / "images.parquet")
     unreadable = {
         entry["sha256"]: entry["reason"]
-        for entry in json.loads((folder_of(workspace, embedding) / "refused.json").read_text())
+        for entry in json.loads((folder_of(workspace, embedding) / REFUSED).read_text())
     }
     usable = pa.array([sha256 not in unreadable for sha256 in images["sha256"].to_pylist()], pa.bool_())
     refused = [

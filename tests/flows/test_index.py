@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from PIL import Image
 
 from tasks.collection import gather
+from tasks.images import loader
 from tests.command import scenekin
 from tests.trained import Trained, change_caption, change_image
 
@@ -181,6 +183,48 @@ def test_a_refresh_opens_only_what_is_new(indexed: Trained, monkeypatch: pytest.
     answer = indexed.run("index", "--name", "copy").answer
     assert (counts(answer), answer["refused"]) == ((0, 1, 0, 141), [BROKEN])
     assert looked == [changed]
+
+
+@pytest.mark.parametrize("batch", [1, 4, 64])
+def test_no_image_is_lost_that_a_decoder_failed_on(
+    batch: int, trained_copy: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """P20."""
+    few = tmp_path / "few"
+    few.mkdir()
+    for number, file in enumerate(sorted((trained_copy.collection / "test").glob("*.jpg"))[:14]):
+        change_bytes(file, few / f"{number:02}.jpg")
+    (few / "empty.jpg").write_bytes(b"")
+    (few / "text.jpg").write_text("hello")
+    (few / "torn.jpg").write_bytes((few / "00.jpg").read_bytes()[:900])
+    command = "index", few, "--name", "few", "--set", f"runtime.batch_size={batch}"
+    command = *command, "--workspace", trained_copy.workspace, "--json"
+    decode = loader.load_pixels
+
+    def every_seventh_fails(path: str, *others: Any) -> Any:
+        if int(Path(path).stem) % 7 == 6:
+            raise OSError("the decoder gave up")
+        return decode(path, *others)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(loader, "load_pixels", every_seventh_fails)
+        answer = scenekin(*command).answer
+    reasons = {refusal["item"]: refusal["reason"] for refusal in answer["refused"]}
+    assert counts(answer) == (12, 0, 0, 0)
+    assert reasons.keys() == {"06.jpg", "13.jpg", "empty.jpg", "text.jpg", "torn.jpg"}
+    assert reasons["06.jpg"] == reasons["13.jpg"] == "the decoder gave up"
+    embedded: list[str] = []
+    monkeypatch.setattr(loader, "load_pixels", lambda path, *others: embedded.append(path) or decode(path, *others))
+    again = scenekin(*command).answer
+    assert (counts(again), len(again["refused"])) == ((2, 0, 0, 12), 3)
+    assert sorted(embedded) == ["06.jpg", "13.jpg"]
+    assert all(stage["cached"] for stage in scenekin(*command).answer["stages"])
+
+
+def change_bytes(file: Path, target: Path) -> None:
+    """The same picture in other bytes, which no embedding is known of."""
+    with Image.open(file) as image:
+        image.save(target, quality=71)
 
 
 def test_another_collection_needs_another_name(trained_copy: Trained) -> None:

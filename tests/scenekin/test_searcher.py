@@ -234,6 +234,16 @@ def test_plain_mlflow_serves_the_model_without_the_project(
     np.testing.assert_allclose(embedding_ND, indexed_ND, atol=1e-3)
 
 
+def test_a_model_holds_no_path_of_where_it_was_trained(trained: Trained, searcher: Searcher) -> None:
+    """P18: it loads anywhere, as the test before does in a process and a folder of its own."""
+    reference = searcher.manifest.model.reference
+    assert not Path(reference.path).is_absolute()
+    for file in (trained.workspace / reference.path).iterdir():
+        assert str(trained.workspace.parent).encode() not in file.read_bytes(), file
+    for part in searcher.manifest.parts:
+        assert str(trained.workspace).encode() not in (trained.workspace / "index/main/1" / part).read_bytes()
+
+
 def test_fine_stripes_have_one_embedding_whichever_way_they_come(
     trained: Trained, searcher: Searcher, tmp_path: Path
 ) -> None:

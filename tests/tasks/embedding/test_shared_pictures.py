@@ -1,5 +1,8 @@
 """Pictures of the shared cases, embedded by the default network with average pooling and no projection."""
 
+from collections.abc import Sequence
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -34,14 +37,20 @@ def model() -> SceneModel:
 
 def embedded(model: SceneModel, number: str) -> tuple[dict[str, np.ndarray], dict[str, str]]:
     """Embeddings of a case's pictures by name, and the reasons of those refused."""
-    names = sorted(path.name for path in case(number).iterdir() if path.suffix not in {".json", ".jsonl"})
+    return embedded_files(model, sorted(path for path in case(number).iterdir() if "json" not in path.suffix), 8)
+
+
+def embedded_files(
+    model: SceneModel, paths: Sequence[Path], batch_size: int
+) -> tuple[dict[str, np.ndarray], dict[str, str]]:
+    names = [path.name for path in paths]
     embeddings, refused = {}, {}
     for batch in embed_images(
         model,
-        names,
-        lambda name: (case(number) / name).read_bytes(),
+        [str(path) for path in paths],
+        lambda path: Path(path).read_bytes(),
         device=torch.device("cpu"),
-        batch_size=8,
+        batch_size=batch_size,
         workers=2,
     ):
         if isinstance(batch, Refusal):
@@ -102,3 +111,17 @@ def test_extreme_sizes_are_unit_vectors_or_refused_by_name(model: SceneModel) ->
         assert np.linalg.norm(embedding_D) == pytest.approx(1, abs=1e-3)
     for name in ("strip_128x96.jpg", "strip_96x128.jpg"):
         assert ranked(embeddings, name)[0][0] != "one_pixel.png"
+
+
+def test_a_vector_does_not_depend_on_its_neighbours_in_a_batch(model: SceneModel) -> None:
+    """P16."""
+    paths = [path for number in ("F11", "F27") for path in case(number).iterdir() if path.suffix in {".jpg", ".png"}]
+    paths = sorted(path for path in paths if "MP" not in path.name)
+    alone, refused = embedded_files(model, paths, 1)
+    assert (len(alone), refused) == (len(paths), {})
+    for batch_size in (3, 8):
+        shuffled = [paths[row] for row in np.random.default_rng(batch_size).permutation(len(paths))]
+        mixed, _ = embedded_files(model, shuffled, batch_size)
+        for name, embedding_D in mixed.items():
+            assert float(embedding_D @ alone[name]) > 0.9999
+            assert np.abs(embedding_D - alone[name]).max() < 1e-3
