@@ -69,6 +69,9 @@ def search(
         lines.append(f"{len(shown['explanations'])} explained in {explain}")
         lines += [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in shown["refused"]]
     for word in asked.unknown_terms:
-        near = ", ".join(searcher.text.near(word)) or "nothing"
-        print(f"No caption had {word!r}; it is passed over. Spelled like it: {near}.", file=sys.stderr)
+        print(_passed_over(word, searcher.text.near(word)), file=sys.stderr)
     say(answer, json, "\n".join(lines) or "The index is empty.")
+
+
+def _passed_over(word: str, near: list[str]) -> str:
+    return f"No caption had {word!r}; it is passed over. Spelled like it: {', '.join(near) or 'nothing'}."

@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from scenekin.searcher import Query
+from scenekin.searcher import RECALL, Query
 from scenekin.web.questions import Question
 from scenekin.web.served import Served
 
@@ -23,6 +23,12 @@ class IndexName(BaseModel):
     name: str
     version: int
     images: int
+
+
+class SearchedIndex(IndexName):
+    """With the measured share of the nearest images that its search finds; 1 where it looks at all of them."""
+
+    recall: float
 
 
 class Asked(BaseModel):
@@ -56,6 +62,7 @@ class IndexAnswer(BaseModel):
 class SearchAnswer(IndexAnswer):
     """The nearest images of a query, best first."""
 
+    index: SearchedIndex
     query: Asked
     results: list[Found]
 
@@ -102,4 +109,7 @@ def search_answer(served: Served, question: Question, query: Query, image: str |
         unknown_terms=list(query.unknown_terms),
         near={word: served.searcher.text.near(word) for word in query.unknown_terms[:NAMED]},
     )
-    return SearchAnswer(**dict(index_answer(served)), query=asked, results=found)
+    told = index_answer(served)
+    _, recall = served.searcher.effort(question.top, RECALL)
+    index = SearchedIndex(**dict(told.index), recall=recall)
+    return SearchAnswer(model=told.model, index=index, query=asked, results=found)

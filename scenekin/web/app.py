@@ -1,7 +1,9 @@
 """The page and its API as one ASGI app: needs neither Prefect nor MLflow."""
 
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
 
+from anyio import create_task_group
 from fastapi import FastAPI
 
 from scenekin.web import api, images, page, reasons
@@ -22,6 +24,7 @@ def create_app(workspace: Workspace, name: str = "main", hosts: Iterable[str] = 
         version="1",
         docs_url=None,  # these pages load from elsewhere
         redoc_url=None,
+        lifespan=_warmed,
     )
     app.state.live = Live(workspace, name)
     app.state.cache = Cache()
@@ -32,3 +35,11 @@ def create_app(workspace: Workspace, name: str = "main", hosts: Iterable[str] = 
     for module in (api, reasons, images, page):
         app.include_router(module.router)
     return app
+
+
+@asynccontextmanager
+async def _warmed(app: FastAPI) -> AsyncIterator[None]:
+    """Load the network while the first visitor reads the page."""
+    async with create_task_group() as group:
+        group.start_soon(app.state.live.warm)
+        yield

@@ -2,6 +2,7 @@
 
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Annotated, TypeVar
 
 from anyio import CapacityLimiter, to_thread
@@ -9,7 +10,9 @@ from fastapi import Depends, Request
 
 from scenekin.searcher import Searcher
 from scenekin.web.served import Served
+from storage.errors import StorageError
 from storage.workspace import Workspace
+from tasks.errors import InputError
 
 T = TypeVar("T")
 
@@ -43,6 +46,11 @@ class Live:
     async def look(self, work: Callable[[Served], T]) -> T:
         """The outcome of work that only looks things up."""
         return await to_thread.run_sync(lambda: work(self.served()), limiter=self._looking)
+
+    async def warm(self) -> None:
+        """Load the model before it is asked for; what is wrong with it is told then."""
+        with suppress(StorageError, InputError):
+            await self.compute(lambda served: served.searcher.model)
 
 
 def _live(request: Request) -> Live:

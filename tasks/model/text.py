@@ -76,11 +76,12 @@ class TextModel:
             return []
         frequency_V = self.vocabulary.document_frequency_V
         told_V = frequency_V * self.vocabulary.idf_V
-        column_of = {word: column for column, word in enumerate(self.vocabulary.words)}
-        fit = sorted((-told_V[column], word) for word, column in column_of.items() if word.startswith(begun[0]))
-        words = [word for told, word in fit if told < 0]
+        column_of = {word: column for column, word in enumerate(self.vocabulary.words) if told_V[column] > 0}
+        words = sorted(
+            (word for word in column_of if word.startswith(begun[0])), key=lambda word: (-told_V[column_of[word]], word)
+        )
         if len(words) < SUGGESTIONS:
-            words += [word for word in self.near(begun[0]) if word not in words]
+            words += [word for word in self.near(begun[0]) if word in column_of and word not in words]
         return [(word, int(frequency_V[column_of[word]])) for word in words[:top]]
 
     def near(self, word: str) -> list[str]:

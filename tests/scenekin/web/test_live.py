@@ -75,3 +75,11 @@ def test_what_takes_long_holds_up_nobody_else(trained: Trained) -> None:
         assert not queued.done()
         done.set()
         assert waiting.result().status_code == queued.result().status_code == 200
+
+
+def test_the_network_is_loaded_at_the_start_and_its_absence_stops_nothing(trained: Trained) -> None:
+    for name, status in (("main", 200), ("none", 503)):
+        app = create_app(Workspace(trained.workspace), name)
+        with TestClient(app) as client:
+            assert client.get("/api/index").status_code == status
+        assert status == 503 or "model" in vars(app.state.live.served().searcher)

@@ -94,3 +94,17 @@ def test_damage_is_said(folder: Path) -> None:
     (folder / TEXT).write_bytes((folder / TEXT).read_bytes()[:20])
     with pytest.raises(InputError, match="cannot be loaded"):
         load_text(folder)
+
+
+def test_a_prefix_is_completed_by_what_tells_most(text: TextModel) -> None:
+    assert text.complete("the B", 5) == [("boat", 2)]
+    assert text.complete("", 5) == []
+    frequency = dict(zip(VOCABULARY_OF.words, VOCABULARY_OF.document_frequency_V, strict=True))
+    assert all(count == frequency[word] for word, count in text.complete("d", 5))
+    assert text.complete("a", 5) == []  # it is in every caption
+
+
+def test_what_completes_nothing_is_spelled_like_something(text: TextModel) -> None:
+    assert text.complete("baot", 5) == [("boat", 2)]
+    assert text.complete("zzz", 5) == []
+    assert len(text.complete("o", 1)) == 1
