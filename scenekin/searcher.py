@@ -1,13 +1,14 @@
 """Search an index from Python: needs neither Prefect nor MLflow."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from scenekin.words import Words, embed_phrase, read_words
 from storage.errors import StorageError
 from storage.index import Manifest, current_manifest, index_rows, index_vectors
 from storage.workspace import Workspace, find_workspace
@@ -18,7 +19,7 @@ from tasks.model.folder import load
 from tasks.model.scene_model import SceneModel
 from tasks.model.text import TextModel, load_text
 from tasks.search.ranking import rank
-from tasks.search.steering import ADD, REMOVE, steer
+from tasks.search.steering import ADD, REMOVE
 
 
 @dataclass(frozen=True)
@@ -32,13 +33,10 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Query:
-    """A query as it is ranked by: the phrases that moved it, and the words that no caption had."""
+class Query(Words):
+    """A query as it is ranked by, and the words that moved it."""
 
-    embedding_D: np.ndarray
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    unknown_terms: tuple[str, ...] = ()
+    embedding_D: np.ndarray = field(kw_only=True)
 
 
 class Searcher:
@@ -74,8 +72,8 @@ class Searcher:
         text = load_text(self.workspace.root / self.manifest.model.reference.path)
         if text is None:
             raise InputError(
-                f"The model of the index {self.manifest.name!r} knows no words; train one with "
-                "`scenekin train COLLECTION --set candidates=[regression]` and index again."
+                f"The model of the index {self.manifest.name!r} knows no words; train one with `scenekin train "
+                "COLLECTION --set 'candidates=[regression]'`, then `scenekin index COLLECTION --model challenger`."
             )
         return text
 
@@ -114,43 +112,52 @@ class Searcher:
     ) -> Query:
         """An image (a file, its bytes or the id of an indexed one) or a text, moved by words (METHOD.md 8).
 
-        Phrases without any known word move nothing, and a phrase that is both added and removed cancels. Raises
-        InputError, also where a text has no known word.
+        A term is a word or several, with its own weight as `snow:2`. Terms of which no word tells images apart move
+        nothing, and a term that is both added and removed cancels. Raises InputError, also where a text has no word
+        that tells images apart.
         """
         if sum(given is not None for given in (image, image_id, text)) != 1:
             raise InputError("Give an image, the id of one in the index, or a text.")
-        if text is not None:
-            start_D = self.text.embed(text)
-            if start_D is None:
-                raise InputError(f"No word of {text!r} is known and tells images apart; {self._hint(text)}.")
-        else:
+        words = self.words(add, remove, alpha, beta, text or "")
+        if text is None:
             start_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))
-        if not (add or remove or text):
-            return Query(start_D)
-        cancelled = [stems for stems in map(self.text.stems, add) if stems in [*map(self.text.stems, remove)]]
-        added, removed = (self._known(phrases, cancelled) for phrases in (add, remove))
-        moves = [(alpha, theta_D) for theta_D in added.values()] + [(-beta, theta_D) for theta_D in removed.values()]
-        unknown = dict.fromkeys(word for phrase in (text or "", *add, *remove) for word in self.text.unknown(phrase))
-        return Query(steer(start_D, moves), tuple(added), tuple(removed), tuple(unknown))
+        else:
+            told_D = embed_phrase(self.text, text)
+            if told_D is None:
+                raise InputError(f"No word of {text!r} is known and tells images apart; {_hint(words)}.")
+            start_D = told_D
+        return Query(**vars(words), embedding_D=words.move(start_D))
 
-    def _known(self, phrases: Sequence[str], cancelled: Sequence[Mapping[str, int]]) -> dict[str, np.ndarray]:
-        """theta_D by phrase, of those that are not cancelled and have a known word."""
-        kept = (phrase for phrase in phrases if self.text.stems(phrase) not in cancelled)
-        return {phrase: theta_D for phrase in kept if (theta_D := self.text.embed(phrase)) is not None}
-
-    def _hint(self, text: str) -> str:
-        near = dict.fromkeys(word for unknown in self.text.unknown(text) for word in self.text.near(unknown))
-        return f"known words that are spelled like it: {', '.join(near)}" if near else "try other words"
+    def words(
+        self,
+        add: Sequence[str] = (),
+        remove: Sequence[str] = (),
+        alpha: float = ADD,
+        beta: float = REMOVE,
+        text: str = "",
+    ) -> Words:
+        """How these terms move any query. Raises InputError, also where there are any and the model knows no words."""
+        return read_words(self.text, add, remove, alpha, beta, text) if add or remove or text else Words()
 
     def nearest(self, query: Query, top: int = 10) -> list[Result]:
-        """The `top` nearest images of a query, best first, equal scores by id; rounding makes no cosine exceed 1."""
-        if top < 1:
-            raise InputError(f"At least 1 result has to be asked for, not {top}.")
-        row_BT, score_BT = rank(query.embedding_D[None], self._embedding_ND, top)
+        """The `top` nearest images of a query, best first, equal scores by id."""
+        row_BT, score_BT = self.ranked(query.embedding_D[None], top)
         return [
-            Result(place, self.image_ids[row], self.paths[row], min(1.0, float(score)))
+            Result(place, self.image_ids[row], self.paths[row], float(score))
             for place, (row, score) in enumerate(zip(row_BT[0], score_BT[0], strict=True), start=1)
         ]
+
+    def ranked(self, query_BD: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+        """(row_BT, score_BT) of many queries at once; rounding makes no cosine exceed 1. Raises InputError."""
+        if top < 1:
+            raise InputError(f"At least 1 result has to be asked for, not {top}.")
+        row_BT, score_BT = rank(query_BD, self._embedding_ND, top)
+        return row_BT, np.minimum(score_BT, 1)
+
+    def embeddings_of(self, rows: slice) -> np.ndarray:
+        """embedding_BD of images of the index, by their rows."""
+        embedding_BD: np.ndarray = self._embedding_ND[rows].astype(np.float32)
+        return embedding_BD
 
     def search(
         self,
@@ -164,6 +171,11 @@ class Searcher:
     ) -> list[Result]:
         """The `top` nearest images of what `query` makes of the rest."""
         return self.nearest(self.query(image, image_id=image_id, text=text, add=add, remove=remove), top)
+
+
+def _hint(words: Words) -> str:
+    near = dict.fromkeys(word for known in words.suggestions.values() for word in known)
+    return f"known words that are spelled like it: {', '.join(near)}" if near else "try other words"
 
 
 def _name(image: Path | str | bytes) -> str:

@@ -1,24 +1,39 @@
 """`scenekin search`."""
 
-import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
-from scenekin.commands.options import AsJson, Workspace
+from scenekin.commands.bulk import search_many
+from scenekin.commands.options import AsJson, ImageColumn, Workspace
 from scenekin.commands.running import say
+from scenekin.commands.words import tell_words, versions, words_facts
+from tasks.errors import InputError
+
+ADDING = "Words to move towards; may be repeated. A number behind the last colon is a weight: `snow:2`, `16:9:1`."
 
 
 def search(
-    query: Annotated[Optional[Path], typer.Argument(metavar="QUERY", help="An image file.")] = None,  # noqa: UP045
+    query: Annotated[
+        Path | None, typer.Argument(metavar="QUERY", help="An image file; with --out, a folder or list.")
+    ] = None,
     id: Annotated[Optional[str], typer.Option("--id", help="Instead, the id of an indexed image.")] = None,  # noqa: UP045
     text: Annotated[Optional[str], typer.Option("--text", help="Instead, words alone.")] = None,  # noqa: UP045
-    add: Annotated[Optional[list[str]], typer.Option("--add", help="Words to move towards; may be repeated.")] = None,  # noqa: UP045
-    remove: Annotated[Optional[list[str]], typer.Option("--remove", help="Words to move away from.")] = None,  # noqa: UP045
+    add: Annotated[Optional[list[str]], typer.Option("--add", metavar="TERM", help=ADDING)] = None,  # noqa: UP045
+    remove: Annotated[
+        Optional[list[str]],  # noqa: UP045
+        typer.Option("--remove", metavar="TERM", help="Words to move away from."),
+    ] = None,
     alpha: Annotated[Optional[float], typer.Option("--alpha", min=0, help="How far towards.")] = None,  # noqa: UP045
     beta: Annotated[Optional[float], typer.Option("--beta", min=0, help="How far away.")] = None,  # noqa: UP045
     top: Annotated[int, typer.Option("--top", min=1, help="How many results.")] = 10,
+    out: Annotated[
+        Optional[Path],  # noqa: UP045
+        typer.Option("--out", metavar="F.parquet", help="Search for each image of a folder or list, into this file."),
+    ] = None,
+    ids: Annotated[str | None, typer.Option("--ids", metavar="all", help="With --out: for each indexed image.")] = None,
+    image_column: ImageColumn = None,
     name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
     workspace: Workspace = None,
     json: AsJson = False,
@@ -26,26 +41,29 @@ def search(
     """Find the indexed images whose scene is nearest to a query's, moved by words where the model knows any."""
     from dataclasses import asdict
 
+    from scenekin.queries import is_list
     from scenekin.searcher import Searcher
 
     searcher = Searcher.open(workspace, name)
-    weights = {name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None}
+    weights: dict[str, Any] = {
+        name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None
+    }
+    if out is not None or ids is not None:
+        if id is not None or text is not None:
+            raise InputError("--out is for a folder or list of images, or for --ids all; leave out --id and --text.")
+        words = searcher.words(add or (), remove or (), **weights)
+        search_many(searcher, query, ids, out, image_column, words, top, json)
+        return
+    if query is not None and is_list(query):
+        raise InputError(f"{query} names many images; give --out F.parquet for the results.")
     asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
     results = searcher.nearest(asked, top)
+    image = str(query) if query is not None else id
     answer = {
-        "model": {"name": searcher.manifest.model.name, "version": searcher.manifest.model.version},
-        "index": {"version": searcher.manifest.version, "images": searcher.manifest.images},
-        "query": {
-            "image": str(query) if query is not None else id,
-            "text": text,
-            "added": list(asked.added),
-            "removed": list(asked.removed),
-            "unknown_terms": list(asked.unknown_terms),
-        },
+        **versions(searcher),
+        "query": {"image": image, "text": text, **words_facts(asked)},
         "results": [asdict(result) for result in results],
     }
     lines = [f"{result.rank:>4}  {result.score:.3f}  {result.image_id}" for result in results]
-    for word in asked.unknown_terms:
-        near = ", ".join(searcher.text.near(word)) or "nothing"
-        print(f"No caption had {word!r}; it is passed over. Spelled like it: {near}.", file=sys.stderr)
+    tell_words(asked)
     say(answer, json, "\n".join(lines) or "The index is empty.")
