@@ -16,7 +16,8 @@ ADDING = "Words to move towards; may be repeated. A number behind the last colon
 
 def search(
     query: Annotated[
-        Path | None, typer.Argument(metavar="QUERY", help="An image file; with --out, a folder or list.")
+        Optional[Path],  # noqa: UP045
+        typer.Argument(metavar="QUERY", help="An image file; with --out, a folder or list."),
     ] = None,
     id: Annotated[Optional[str], typer.Option("--id", help="Instead, the id of an indexed image.")] = None,  # noqa: UP045
     text: Annotated[Optional[str], typer.Option("--text", help="Instead, words alone.")] = None,  # noqa: UP045

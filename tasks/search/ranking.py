@@ -31,7 +31,7 @@ def rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.n
 def _rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
     row_BT, score_BT = np.empty((len(query_BD), 0), np.int64), np.empty((len(query_BD), 0), np.float32)
     few = 0 < len(query_BD) <= FEW and embedding_ND.dtype == np.float16
-    rows, rough_scores = (FEW_ROWS, _float16_scores) if few else (BLOCK_ROWS, _float32_scores)
+    rows, rough_scores = (FEW_ROWS, float16_scores) if few else (BLOCK_ROWS, float32_scores)
     for start in range(0, len(embedding_ND) if top else 0, rows):
         block_RD = embedding_ND[start : start + rows]
         rough_BR, error_B = rough_scores(query_BD, block_RD)
@@ -39,12 +39,12 @@ def _rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.
         least_B = np.maximum(_last_of(score_BT, top), _last_of(_maxima(rough_BR, top), top) - error_B)
         near = np.flatnonzero(rough_BR >= (least_B - error_B)[:, None])  # ten times as quick as nonzero
         query_C, row_C = np.divmod(near, len(block_RD))
-        score_C = _exact_scores(query_BD, block_RD, query_C, row_C)
+        score_C = exact_scores(query_BD, block_RD, query_C, row_C)
         row_BT, score_BT = _merge(row_BT, score_BT, query_C, row_C + start, score_C, top)
     return row_BT, score_BT
 
 
-def _float32_scores(query_BD: np.ndarray, block_RD: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def float32_scores(query_BD: np.ndarray, block_RD: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(score_BR, error_B): products, and how far at most each is from the exact one.
 
     A sum of D products in float32 is off by less than D · 2⁻²³ of both lengths, in whichever order it is taken.
@@ -53,7 +53,7 @@ def _float32_scores(query_BD: np.ndarray, block_RD: np.ndarray) -> tuple[np.ndar
     return score_BR.numpy(), _summing_error(query_BD)
 
 
-def _float16_scores(query_BD: np.ndarray, block_RD: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def float16_scores(query_BD: np.ndarray, block_RD: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The same of queries rounded to float16 and scores rounded to it, by 2⁻¹¹ at most; sums are still float32."""
     half_BD, block = torch.from_numpy(query_BD).half(), torch.from_numpy(block_RD)
     score_BR = torch.stack([torch.mv(block, half_D) for half_D in half_BD])
@@ -84,7 +84,8 @@ def _last_of(score_BR: np.ndarray, top: int) -> np.ndarray:
     return last_B
 
 
-def _exact_scores(query_BD: np.ndarray, block_RD: np.ndarray, query_C: np.ndarray, row_C: np.ndarray) -> np.ndarray:
+def exact_scores(query_BD: np.ndarray, block_RD: np.ndarray, query_C: np.ndarray, row_C: np.ndarray) -> np.ndarray:
+    """score_C of pairs of a query and a row: the product in float64, rounded to float32."""
     score_C = np.empty(len(row_C), np.float32)
     step = max(1, VALUES // max(1, query_BD.shape[1]))
     for start in range(0, len(row_C), step):

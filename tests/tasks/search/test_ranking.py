@@ -73,7 +73,7 @@ def test_where_rough_scores_cannot_tell_exact_ones_do(dimension: int, few: int) 
     np.testing.assert_array_equal(score_BT, np.take_along_axis(score_BN, row_BT, axis=1))
 
 
-@pytest.mark.parametrize("rough", [ranking._float16_scores, ranking._float32_scores])
+@pytest.mark.parametrize("rough", [ranking.float16_scores, ranking.float32_scores])
 @pytest.mark.parametrize("dimension", [1, 64, 2048])
 def test_rough_scores_are_no_farther_off_than_said(dimension: int, rough: RoughScores) -> None:
     random = np.random.default_rng(4)
