@@ -12,6 +12,7 @@ import typer
 from scenekin.commands.check import check
 from scenekin.commands.config import config
 from scenekin.commands.demo import demo
+from scenekin.commands.duplicates import duplicates
 from scenekin.commands.evaluate import evaluate
 from scenekin.commands.explain import explain
 from scenekin.commands.index import index
@@ -71,5 +72,8 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
     return wrapped
 
 
-for _command in (check, train, index, evaluate, search, explain, serve, versions, demo, config):
+for _command in (
+    *(check, train, index, versions, evaluate, search, explain),
+    *(duplicates, serve, demo, config),
+):
     app.command()(sentence_on_error(_command))

@@ -1,8 +1,8 @@
 """Search an index from Python: needs neither Prefect nor MLflow."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from scenekin.words import Words, embed_phrase, read_words
 from storage.files import read_below
 from storage.index import Manifest, approximate_file, current_version, index_rows, index_vectors, no_index, read_current
 from storage.models import sound_model
@@ -22,7 +23,7 @@ from tasks.model.scene_model import SceneModel
 from tasks.model.text import TextModel, load_text
 from tasks.search.explanation import Explanation, explain
 from tasks.search.ranking import rank
-from tasks.search.steering import ADD, REMOVE, steer
+from tasks.search.steering import ADD, REMOVE
 
 RECALL = 0.95  # what is asked of an approximate index
 
@@ -38,13 +39,10 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Query:
-    """A query as it is ranked by: the phrases that moved it, and the words that no caption had."""
+class Query(Words):
+    """A query as it is ranked by, and the words that moved it."""
 
-    embedding_D: np.ndarray
-    added: tuple[str, ...] = ()
-    removed: tuple[str, ...] = ()
-    unknown_terms: tuple[str, ...] = ()
+    embedding_D: np.ndarray = field(kw_only=True)
 
 
 class Searcher:
@@ -90,8 +88,8 @@ class Searcher:
         text = load_text(sound_model(self.workspace, self.manifest.model.reference))
         if text is None:
             raise InputError(
-                f"The model of the index {self.manifest.name!r} knows no words; train one with "
-                "`scenekin train COLLECTION --set candidates=[regression]` and index again."
+                f"The model of the index {self.manifest.name!r} knows no words; train one with `scenekin train "
+                "COLLECTION --set 'candidates=[regression]'`, then `scenekin index COLLECTION --model challenger`."
             )
         return text
 
@@ -173,35 +171,32 @@ class Searcher:
     ) -> Query:
         """An image (a file, its bytes or the id of an indexed one) or a text, moved by words (METHOD.md 8).
 
-        Phrases without any known word move nothing, and a phrase that is both added and removed cancels. Raises
-        InputError, also where a text has no known word.
+        A term is a word or several, with its own weight as `snow:2`. Terms of which no word tells images apart move
+        nothing, and a term that is both added and removed cancels. Raises InputError, also where a text has no word
+        that tells images apart.
         """
         if sum(given is not None for given in (image, image_id, text)) != 1:
             raise InputError("Give an image, the id of one in the index, or a text.")
-        if text is not None:
-            start_D = self.text.embed(text)
-            if start_D is None:
-                raise InputError(f"No word of {text!r} is known and tells images apart; {self._hint(text)}.")
-        else:
+        words = self.words(add, remove, alpha, beta, text or "")
+        if text is None:
             start_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))
-        if not (add or remove or text):
-            return Query(start_D)
-        cancelled = [stems for stems in map(self.text.stems, add) if stems in [*map(self.text.stems, remove)]]
-        added, removed = self._known(add, cancelled), self._known(remove, cancelled, wanted=False)
-        moves = [(alpha, theta_D) for theta_D in added.values()] + [(-beta, theta_D) for theta_D in removed.values()]
-        unknown = dict.fromkeys(word for phrase in (text or "", *add, *remove) for word in self.text.unknown(phrase))
-        return Query(steer(start_D, moves), tuple(added), tuple(removed), tuple(unknown))
+        else:
+            told_D = embed_phrase(self.text, text)
+            if told_D is None:
+                raise InputError(f"No word of {text!r} is known and tells images apart; {_hint(words)}.")
+            start_D = told_D
+        return Query(**vars(words), embedding_D=words.move(start_D))
 
-    def _known(
-        self, phrases: Sequence[str], cancelled: Sequence[Mapping[str, int]], *, wanted: bool = True
-    ) -> dict[str, np.ndarray]:
-        """theta_D by phrase, of those that are not cancelled and have a known word."""
-        kept = (phrase for phrase in phrases if self.text.stems(phrase) not in cancelled)
-        return {phrase: theta_D for phrase in kept if (theta_D := self.text.embed(phrase, wanted=wanted)) is not None}
-
-    def _hint(self, text: str) -> str:
-        near = dict.fromkeys(word for unknown in self.text.unknown(text) for word in self.text.near(unknown))
-        return f"known words that are spelled like it: {', '.join(near)}" if near else "try other words"
+    def words(
+        self,
+        add: Sequence[str] = (),
+        remove: Sequence[str] = (),
+        alpha: float = ADD,
+        beta: float = REMOVE,
+        text: str = "",
+    ) -> Words:
+        """How these terms move any query. Raises InputError, also where there are any and the model knows no words."""
+        return read_words(self.text, add, remove, alpha, beta, text) if add or remove or text else Words()
 
     def effort(self, top: int, recall: float) -> tuple[int, float]:
         """How many lists of the approximate index a search looks into, and the share of the `top` nearest found there.
@@ -222,24 +217,34 @@ class Searcher:
         return load_approximate(file)
 
     def nearest(self, query: Query, top: int = 10, recall: float = RECALL) -> list[Result]:
-        """The `top` nearest images of a query, best first, equal scores by id; rounding makes no cosine exceed 1.
+        """The `top` nearest images of a query, best first, equal scores by id."""
+        row_BT, score_BT = self.ranked(query.embedding_D[None], top, recall)
+        return [
+            Result(place, self.image_ids[row], self.paths[row], float(score))
+            for place, (row, score) in enumerate(zip(row_BT[0], score_BT[0], strict=True), start=1)
+        ]
+
+    def ranked(self, query_BD: np.ndarray, top: int, recall: float = RECALL) -> tuple[np.ndarray, np.ndarray]:
+        """(row_BT, score_BT) of many queries at once; rounding makes no cosine exceed 1. Raises InputError.
 
         Exact, but for an index so large that it has an approximate one: that answers where it was measured to find
-        this share of them.
+        the share `recall` of them.
         """
         if top < 1:
             raise InputError(f"At least 1 result has to be asked for, not {top}.")
-        query_BD, (probes, _) = query.embedding_D[None], self.effort(top, recall)
+        probes, _ = self.effort(top, recall)
         if probes:
             from tasks.search.approximate import rank_approximately  # noqa: PLC0415  faiss is needed by few
 
             row_BT, score_BT = rank_approximately(self._approximate, query_BD, self._embedding_ND, top, probes)
         else:
             row_BT, score_BT = rank(query_BD, self._embedding_ND, top)
-        return [
-            Result(place, self.image_ids[row], self.paths[row], min(1.0, float(score)))
-            for place, (row, score) in enumerate(zip(row_BT[0], score_BT[0], strict=True), start=1)
-        ]
+        return row_BT, np.minimum(score_BT, 1)
+
+    def embeddings_of(self, rows: slice) -> np.ndarray:
+        """embedding_BD of images of the index, by their rows."""
+        embedding_BD: np.ndarray = self._embedding_ND[rows].astype(np.float32)
+        return embedding_BD
 
     def search(
         self,
@@ -253,6 +258,11 @@ class Searcher:
     ) -> list[Result]:
         """The `top` nearest images of what `query` makes of the rest."""
         return self.nearest(self.query(image, image_id=image_id, text=text, add=add, remove=remove), top)
+
+
+def _hint(words: Words) -> str:
+    near = dict.fromkeys(word for known in words.suggestions.values() for word in known)
+    return f"known words that are spelled like it: {', '.join(near)}" if near else "try other words"
 
 
 def _name(image: Path | str | bytes) -> str:

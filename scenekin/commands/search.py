@@ -1,33 +1,54 @@
 """`scenekin search`."""
 
-import sys
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated, Any, Optional
 
 import typer
 
-from scenekin.commands.options import AsJson, Workspace
+from scenekin.commands.bulk import search_many
+from scenekin.commands.options import AsJson, ImageColumn, Workspace
 from scenekin.commands.running import say
+from scenekin.commands.words import tell_words, versions, words_facts
 from tasks.errors import InputError
+
+ADDING = "Words to move towards; may be repeated. A number behind the last colon is a weight: `snow:2`, `16:9:1`."
+Added = Annotated[Optional[list[str]], typer.Option("--add", metavar="TERM", help=ADDING)]  # noqa: UP045
+Removed = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--remove", metavar="TERM", help="Words to move away from."),
+]
+Recall = Annotated[
+    Optional[float],  # noqa: UP045
+    typer.Option("--recall", min=0, max=1, help="Of a very large index: the share to be found; 1 looks at all."),
+]
+Explain = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--explain", metavar="DIR", help="Draw for each result why its image matches the query's."),
+]
+Out = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Option("--out", metavar="F.parquet", help="Search for each image of a folder or list, into this file."),
+]
+Asking = Annotated[
+    Optional[Path],  # noqa: UP045
+    typer.Argument(metavar="QUERY", help="An image file; with --out, a folder or list."),
+]
 
 
 def search(
-    query: Annotated[Optional[Path], typer.Argument(metavar="QUERY", help="An image file.")] = None,  # noqa: UP045
+    query: Asking = None,
     id: Annotated[Optional[str], typer.Option("--id", help="Instead, the id of an indexed image.")] = None,  # noqa: UP045
     text: Annotated[Optional[str], typer.Option("--text", help="Instead, words alone.")] = None,  # noqa: UP045
-    add: Annotated[Optional[list[str]], typer.Option("--add", help="Words to move towards; may be repeated.")] = None,  # noqa: UP045
-    remove: Annotated[Optional[list[str]], typer.Option("--remove", help="Words to move away from.")] = None,  # noqa: UP045
+    add: Added = None,
+    remove: Removed = None,
     alpha: Annotated[Optional[float], typer.Option("--alpha", min=0, help="How far towards.")] = None,  # noqa: UP045
     beta: Annotated[Optional[float], typer.Option("--beta", min=0, help="How far away.")] = None,  # noqa: UP045
     top: Annotated[int, typer.Option("--top", min=1, help="How many results.")] = 10,
-    explain: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--explain", metavar="DIR", help="Draw for each result why its image matches the query's."),
-    ] = None,
-    recall: Annotated[
-        Optional[float],  # noqa: UP045
-        typer.Option("--recall", min=0, max=1, help="Of a very large index: the share to be found; 1 looks at all."),
-    ] = None,
+    recall: Recall = None,
+    explain: Explain = None,
+    out: Out = None,
+    ids: Annotated[str | None, typer.Option("--ids", metavar="all", help="With --out: for each indexed image.")] = None,
+    image_column: ImageColumn = None,
     name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
     workspace: Workspace = None,
     json: AsJson = False,
@@ -36,29 +57,30 @@ def search(
     from dataclasses import asdict
 
     from scenekin.commands.explanations import explain_results
+    from scenekin.queries import is_list
     from scenekin.searcher import RECALL, Searcher
 
+    recall = RECALL if recall is None else recall
+    many = out is not None or ids is not None
+    if many and (id or text or explain) is not None:
+        raise InputError("--out is for a folder, a list or --ids all; leave out --id and --text, and --explain.")
     if explain is not None and text is not None:
         raise InputError("--explain shows two images beside each other; search by an image or --id, not by --text.")
     searcher = Searcher.open(workspace, name)
-    weights = {name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None}
+    weights: dict[str, Any] = {
+        name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None
+    }
+    if many:
+        words = searcher.words(add or (), remove or (), **weights)
+        search_many(searcher, query, ids, out, image_column, words, top, recall, json)
+        return
+    if query is not None and is_list(query):
+        raise InputError(f"{query} names many images; give --out F.parquet for the results.")
     asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
-    recall = RECALL if recall is None else recall
     results = searcher.nearest(asked, top, recall)
     answer = {
-        "model": {"name": searcher.manifest.model.name, "version": searcher.manifest.model.version},
-        "index": {
-            "version": searcher.manifest.version,
-            "images": searcher.manifest.images,
-            "recall": searcher.effort(top, recall)[1],
-        },
-        "query": {
-            "image": str(query) if query is not None else id,
-            "text": text,
-            "added": list(asked.added),
-            "removed": list(asked.removed),
-            "unknown_terms": list(asked.unknown_terms),
-        },
+        **versions(searcher, top, recall),
+        "query": {"image": str(query) if query is not None else id, "text": text, **words_facts(asked)},
         "results": [asdict(result) for result in results],
     }
     lines = [f"{result.rank:>4}  {result.score:.3f}  {result.image_id}" for result in results]
@@ -68,10 +90,5 @@ def search(
         answer |= shown
         lines.append(f"{len(shown['explanations'])} explained in {explain}")
         lines += [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in shown["refused"]]
-    for word in asked.unknown_terms:
-        print(_passed_over(word, searcher.text.near(word)), file=sys.stderr)
+    tell_words(asked)
     say(answer, json, "\n".join(lines) or "The index is empty.")
-
-
-def _passed_over(word: str, near: list[str]) -> str:
-    return f"No caption had {word!r}; it is passed over. Spelled like it: {', '.join(near) or 'nothing'}."

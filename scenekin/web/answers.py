@@ -6,8 +6,6 @@ from scenekin.searcher import RECALL, Query
 from scenekin.web.questions import Question
 from scenekin.web.served import Served
 
-NAMED = 8  # unknown words that near spellings are looked for: each takes a look at all words
-
 
 class ModelName(BaseModel):
     """The model that embedded the index; `words` says whether words steer it."""
@@ -32,14 +30,15 @@ class SearchedIndex(IndexName):
 
 
 class Asked(BaseModel):
-    """The query as it was understood; `near` has known words that are spelled like the unknown ones."""
+    """The query as it was understood: known words spelled like unknown ones, and why terms move nothing."""
 
     image: str | None
     text: str | None
     added: list[str]
     removed: list[str]
     unknown_terms: list[str]
-    near: dict[str, list[str]]
+    suggestions: dict[str, list[str]]
+    passed_over: dict[str, str]
 
 
 class Found(BaseModel):
@@ -107,7 +106,8 @@ def search_answer(served: Served, question: Question, query: Query, image: str |
         added=list(query.added),
         removed=list(query.removed),
         unknown_terms=list(query.unknown_terms),
-        near={word: served.searcher.text.near(word) for word in query.unknown_terms[:NAMED]},
+        suggestions={word: list(near) for word, near in query.suggestions.items()},
+        passed_over=dict(query.passed_over),
     )
     told = index_answer(served)
     _, recall = served.searcher.effort(question.top, RECALL)

@@ -85,11 +85,16 @@ def _columns(table: TableFile, source: str, config: CollectionConfig) -> tuple[s
     """The columns of image names and of captions. Raises InputError where none or several would do."""
     if not table.columns:
         raise InputError(f"{source} has no rows with columns of text; give a table of images and captions.")
-    images = [config.image_column] if config.image_column is not None else _image_columns(table)
-    image = _the_one(images, table.columns, "names the images", "--image-column", source)
+    image = image_column(table, source, config.image_column)
     others = [name for name in table.columns if name != image]
     captions = [config.caption_column] if config.caption_column is not None else _caption_columns(others)
     return image, _the_one(captions, others, "holds the captions", "--caption-column", source)
+
+
+def image_column(table: TableFile, source: str, named: str | None) -> str:
+    """The column of image names: the one named, else found. Raises InputError where none or several would do."""
+    found = [named] if named is not None else _image_columns(table)
+    return _the_one(found, table.columns, "names the images", "--image-column", source)
 
 
 def _the_one(found: Sequence[str], columns: Sequence[str], what: str, option: str, source: str) -> str:

@@ -157,7 +157,7 @@ def test_without_a_joint_model_the_page_says_what_trains_one(trained_copy: Train
     manifest.write_text(manifest.read_text().replace(folder.name, digest))  # as if indexed with that model
     client = client_of(trained_copy)
     page = client.get("/").text
-    assert "knows no words; train one with `scenekin train COLLECTION --set candidates=[regression]`" in text_of(page)
+    assert "knows no words; train one with `scenekin train COLLECTION --set 'candidates=[regression]'`" in text_of(page)
     assert 'name="add"' not in page
     assert client.get("/api/index").json()["model"]["words"] is False
     for address in ("/api/words?prefix=b", "/api/search?text=boat", "/api/search?id=extra/copy.jpg&add=boat"):

@@ -1,0 +1,41 @@
+"""What the commands that search say of an index and of words."""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from scenekin.searcher import Searcher
+    from scenekin.words import Words
+
+
+def versions(searcher: "Searcher", top: int, recall: float) -> dict[str, Any]:
+    """Which model and which index answer, and the measured share of the `top` nearest that a search finds."""
+    manifest = searcher.manifest
+    return {
+        "model": {"name": manifest.model.name, "version": manifest.model.version},
+        "index": {
+            "version": manifest.version,
+            "images": manifest.images,
+            "recall": searcher.effort(top, recall)[1],
+        },
+    }
+
+
+def words_facts(words: "Words") -> dict[str, Any]:
+    """What words did, as JSON."""
+    return {
+        "added": list(words.added),
+        "removed": list(words.removed),
+        "unknown_terms": list(words.unknown_terms),
+        "suggestions": {word: list(near) for word, near in words.suggestions.items()},
+        "passed_over": dict(words.passed_over),
+    }
+
+
+def tell_words(words: "Words") -> None:
+    """Say on standard error which words do nothing, and which are spelled like them."""
+    for word in words.unknown_terms:
+        near = f" Spelled like it: {', '.join(words.suggestions[word])}." if words.suggestions.get(word) else ""
+        print(f"No caption had {word!r}; it is passed over.{near}", file=sys.stderr)
+    for term, reason in words.passed_over.items():
+        print(f"{term!r} moves nothing: {reason}.", file=sys.stderr)
