@@ -18,6 +18,7 @@ from tests.trained import Trained
 
 KILLS = 10
 CHANGING = "zz.jpg"
+STORES = ("mlflow.store.tracking.sqlalchemy_store", "mlflow.store.model_registry.sqlalchemy_store")
 
 
 def index(trained: Trained) -> None:
@@ -62,7 +63,7 @@ def forks(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> multiprocessi
     """Processes that have imported everything when they start, so that they can be killed at work."""
     monkeypatch.setenv("PREFECT_API_URL", prefect_server)
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["flows.index", "scenekin.cli", "tests.flows.test_killed_index"])
+    context.set_forkserver_preload(["flows.index", "scenekin.cli", "timm", *STORES, "tests.flows.test_killed_index"])
     return context
 
 
