@@ -15,6 +15,7 @@ from tasks.search.steering import steer
 
 WEIGHTED = re.compile(r"(.*\S)\s*:\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*", re.DOTALL)
 MOST, FARTHEST = 100.0, 1e9  # of a term's weight, and of α and β: beyond, numbers would end
+UNHEARD = "no caption had its words"
 SUGGESTED = 10  # unknown words for which known ones are looked up, which takes time
 
 
@@ -32,6 +33,18 @@ class Words:
     suggestions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     passed_over: Mapping[str, str] = field(default_factory=dict)
     moves: tuple[tuple[float, np.ndarray], ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """Sentences for people on what moves nothing."""
+        near = {word: ", ".join(known) for word, known in self.suggestions.items() if known}
+        unknown = [
+            f"No caption had {word!r}; it is passed over."
+            + (f" Spelled like it: {near[word]}." if word in near else "")
+            for word in self.unknown_terms
+        ]
+        others = [f"{term!r} moves nothing: {why}." for term, why in self.passed_over.items() if why != UNHEARD]
+        return unknown + others
 
     def move(self, start_D: np.ndarray) -> np.ndarray:
         """query_D: the start itself where nothing moves it."""
@@ -108,4 +121,4 @@ def _silent(term: Term, text: TextModel) -> str | None:
     words, unknown = tokenise(term.text), text.unknown(term.text)
     if not words:
         return "it has no word"
-    return "no caption had its words" if len(unknown) == len(words) else "its words tell no images apart"
+    return UNHEARD if len(unknown) == len(words) else "its words tell no images apart"

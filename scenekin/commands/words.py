@@ -34,8 +34,5 @@ def words_facts(words: "Words") -> dict[str, Any]:
 
 def tell_words(words: "Words") -> None:
     """Say on standard error which words do nothing, and which are spelled like them."""
-    for word in words.unknown_terms:
-        near = f" Spelled like it: {', '.join(words.suggestions[word])}." if words.suggestions.get(word) else ""
-        print(f"No caption had {word!r}; it is passed over.{near}", file=sys.stderr)
-    for term, reason in words.passed_over.items():
-        print(f"{term!r} moves nothing: {reason}.", file=sys.stderr)
+    for note in words.notes:
+        print(note, file=sys.stderr)

@@ -59,10 +59,11 @@ class IndexAnswer(BaseModel):
 
 
 class SearchAnswer(IndexAnswer):
-    """The nearest images of a query, best first."""
+    """The nearest images of a query, best first; notes say which words move nothing."""
 
     index: SearchedIndex
     query: Asked
+    notes: list[str]
     results: list[Found]
 
 
@@ -112,4 +113,4 @@ def search_answer(served: Served, question: Question, query: Query, image: str |
     told = index_answer(served)
     _, recall = served.searcher.effort(question.top, RECALL)
     index = SearchedIndex(**dict(told.index), recall=recall)
-    return SearchAnswer(model=told.model, index=index, query=asked, results=found)
+    return SearchAnswer(model=told.model, index=index, query=asked, notes=query.notes, results=found)

@@ -73,6 +73,8 @@ def test_search_answers_as_promised(trained: Trained, query: Path) -> None:
         "added": [],
         "removed": [],
         "unknown_terms": [],
+        "suggestions": {},
+        "passed_over": {},
     }
     assert [result.keys() for result in answer["results"]] == 3 * [{"rank", "image_id", "path", "score"}]
     assert answer["results"][0]["image_id"] == f"train/{query.name}"
@@ -97,8 +99,11 @@ def test_words_steer_a_search(trained: Trained) -> None:
         "added": ["boat"],
         "removed": ["boats and houses"],
         "unknown_terms": ["zeppelin"],
+        "suggestions": {"zeppelin": ["pedaling", "plain"]},
+        "passed_over": {"zeppelin": "no caption had its words"},
     }
-    assert "No caption had 'zeppelin'; it is passed over." in outcome.err
+    notes = [line for line in outcome.err.splitlines() if "zeppelin" in line]
+    assert notes == ["No caption had 'zeppelin'; it is passed over. Spelled like it: pedaling, plain."]
     alone = trained_search(trained, "--text", "a boat").answer
     assert (alone["query"]["text"], len(alone["results"])) == ("a boat", 10)
 
@@ -121,8 +126,8 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
     assert "stages: 11, cached: 11" in trained_again.out
     figure = r"[\d.]+ \([−\d.]+–[−\d.]+\)"
     best, other = trained_again.out.splitlines()[1:3]
-    assert re.fullmatch(rf"  \S+ +validation NDCG AUC {figure}", best)
-    assert re.fullmatch(rf"  \S+ +validation NDCG AUC {figure}, {figure} behind", other)
+    assert re.fullmatch(rf"  \S+ +validation NDCG AUC {figure}, trained in \d+ s", best)
+    assert re.fullmatch(rf"  \S+ +validation NDCG AUC {figure}, {figure} behind, trained in \d+ s", other)
     evaluated = scenekin("evaluate", trained.collection, "--workspace", trained.workspace)
     assert "test: 21 queries, 0 left out" in evaluated.out
     assert re.search(r"regression: \d+ % of the top 10 hold a word; once it is added \d+ %, where 90 %", evaluated.out)
