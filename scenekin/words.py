@@ -37,12 +37,8 @@ class Words:
     @property
     def notes(self) -> list[str]:
         """Sentences for people on what moves nothing."""
-        near = {word: ", ".join(known) for word, known in self.suggestions.items() if known}
-        unknown = [
-            f"No caption had {word!r}; it is passed over."
-            + (f" Spelled like it: {near[word]}." if word in near else "")
-            for word in self.unknown_terms
-        ]
+        near = {word: f" Spelled like it: {', '.join(known)}." for word, known in self.suggestions.items() if known}
+        unknown = [f"No caption had {word!r}; it is passed over.{near.get(word, '')}" for word in self.unknown_terms]
         others = [f"{term!r} moves nothing: {why}." for term, why in self.passed_over.items() if why != UNHEARD]
         return unknown + others
 

@@ -57,7 +57,6 @@ def search(
     from dataclasses import asdict
 
     from scenekin.commands.explanations import explain_results
-    from scenekin.queries import is_list
     from scenekin.searcher import RECALL, Searcher
 
     recall = RECALL if recall is None else recall
@@ -74,8 +73,6 @@ def search(
         words = searcher.words(add or (), remove or (), **weights)
         search_many(searcher, query, ids, out, image_column, words, top, recall, json)
         return
-    if query is not None and is_list(query):
-        raise InputError(f"{query} names many images; give --out F.parquet for the results.")
     asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
     results = searcher.nearest(asked, top, recall)
     answer = {
