@@ -28,11 +28,6 @@ class Queries:
     refused: tuple[Refused, ...] = ()
 
 
-def is_list(path: Path) -> bool:
-    """Whether there is a folder, or by its name a file that lists images and is none itself."""
-    return path.is_dir() or path.suffix.lower() in {".txt", ".parquet", *TEXT_TABLES}
-
-
 def list_queries(source: Path, column: str | None = None) -> Queries:
     """The images below a folder, or those that a text file or table names, one a line or row.
 

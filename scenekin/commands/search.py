@@ -42,7 +42,6 @@ def search(
     """Find the indexed images whose scene is nearest to a query's, moved by words where the model knows any."""
     from dataclasses import asdict
 
-    from scenekin.queries import is_list
     from scenekin.searcher import Searcher
 
     searcher = Searcher.open(workspace, name)
@@ -55,8 +54,6 @@ def search(
         words = searcher.words(add or (), remove or (), **weights)
         search_many(searcher, query, ids, out, image_column, words, top, json)
         return
-    if query is not None and is_list(query):
-        raise InputError(f"{query} names many images; give --out F.parquet for the results.")
     asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
     results = searcher.nearest(asked, top)
     image = str(query) if query is not None else id

@@ -1,6 +1,8 @@
 """The nearest images of a query, exactly: cheap products tell which may be among the best, exact ones decide."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import numpy as np
 import torch
@@ -22,9 +24,12 @@ def rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.n
     queries, the blocks or the threads. `embedding_ND`, of unit length, may be a float16 memory map: it is read once
     for every 1,024 queries, a block at a time.
     """
-    top = min(top, len(embedding_ND))
-    groups = [query_BD[start : start + QUERIES] for start in range(0, max(1, len(query_BD)), QUERIES)]
-    rows, scores = zip(*(_rank(group_BD, embedding_ND, top) for group_BD in groups), strict=True)
+    top, threads = min(top, len(embedding_ND)), torch.get_num_threads()
+    size = min(QUERIES, max(1, -(-len(query_BD) // threads)))
+    groups = [query_BD[start : start + size] for start in range(0, max(1, len(query_BD)), size)]
+    # Threads with queries of their own never wait for one another, as those that share a product do.
+    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
+        rows, scores = zip(*pool.map(partial(_rank, embedding_ND=embedding_ND, top=top), groups), strict=True)
     return np.concatenate(rows), np.concatenate(scores)
 
 

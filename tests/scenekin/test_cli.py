@@ -73,6 +73,8 @@ def test_search_answers_as_promised(trained: Trained, query: Path) -> None:
         "added": [],
         "removed": [],
         "unknown_terms": [],
+        "suggestions": {},
+        "passed_over": {},
     }
     assert [result.keys() for result in answer["results"]] == 3 * [{"rank", "image_id", "path", "score"}]
     assert answer["results"][0]["image_id"] == f"train/{query.name}"
@@ -97,6 +99,8 @@ def test_words_steer_a_search(trained: Trained) -> None:
         "added": ["boat"],
         "removed": ["boats and houses"],
         "unknown_terms": ["zeppelin"],
+        "suggestions": {"zeppelin": ["pedaling", "plain"]},
+        "passed_over": {"zeppelin": "no caption had its words"},
     }
     assert "No caption had 'zeppelin'; it is passed over." in outcome.err
     alone = trained_search(trained, "--text", "a boat").answer
