@@ -52,8 +52,8 @@ def _text(answer: dict[str, Any], out: Path | None) -> str:
     groups = answer["groups"]
     images = sum(group["size"] for group in groups)
     lines = [
-        f"{images:,} of {answer['index']['images']:,} images in {len(groups):,} groups of cosine "
-        f"{answer['threshold']:g} or more, {answer['copies']:,} of them byte copies of another"
+        f"{images:,} of {answer['index']['images']:,} images in {len(groups):,} group{'s' * (len(groups) != 1)}, "
+        f"cosine {answer['threshold']:g} or more; {answer['copies']:,} are byte copies of another"
     ]
     for number, group in enumerate(groups[:SHOWN], start=1):
         lines.append(f"group {number}, {group['size']} images")

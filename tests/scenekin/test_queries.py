@@ -5,7 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scenekin.queries import is_list, list_queries
+from scenekin.queries import list_queries
 from storage.errors import StorageError
 from tasks.errors import InputError
 
@@ -90,9 +90,3 @@ def test_where_nothing_is_named_it_is_said(folder: Path, tmp_path: Path) -> None
 def test_what_cannot_be_read_is_refused_in_words(folder: Path, name: str) -> None:
     with pytest.raises(InputError, match=r"\w"):
         list_queries(folder).read(name)
-
-
-def test_lists_are_known_by_name(folder: Path) -> None:
-    assert [is_list(folder / name) for name in ("", "a.jpg", "x.csv", "x.parquet", "notes.txt")] == [
-        *(True, False, True, True, True)
-    ]

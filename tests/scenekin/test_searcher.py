@@ -16,11 +16,14 @@ from scenekin import Result, Searcher
 from storage.errors import StorageError
 from storage.models import refer_to_model
 from storage.workspace import Workspace
+from tasks.embedding.embed import embed_images
 from tasks.errors import InputError
 from tasks.features.descriptors import load_descriptors, project
+from tasks.images.loader import Refusal
 from tasks.images.preprocess import to_pixels
 from tasks.model.folder import load
 from tests.command import scenekin
+from tests.shared import case, with_shared
 from tests.trained import Trained, mlflow_client
 
 
@@ -267,6 +270,27 @@ def test_fine_stripes_have_one_embedding_whichever_way_they_come(
             assert result["score"] == pytest.approx(expected, abs=1e-3)
 
 
+@with_shared
+def test_an_image_has_one_embedding_whatever_its_batch_and_its_neighbours(searcher: Searcher, trained: Trained) -> None:
+    """P16: alone, in batches of 3 and 8, in any order, and as it is stored."""
+    indexed = [trained.collection / path for path in searcher.paths[:4]]
+    odd = [path for number in ("F11", "F27") for path in case(number).glob("*") if path.suffix in {".jpg", ".png"}]
+    files = [*indexed, *(path for path in sorted(odd) if "MP" not in path.name)]
+    alone = {file: searcher.embed(file) for file in files}
+    for file, image_id in zip(indexed, searcher.image_ids, strict=False):
+        assert float(alone[file] @ searcher.embedding_of(image_id)) > 0.9999
+    cpu = torch.device("cpu")
+    for batch_size in (1, 3, 8):
+        shuffled = [files[row] for row in np.random.default_rng(batch_size).permutation(len(files))]
+        names = list(map(str, shuffled))
+        loading = {"device": cpu, "batch_size": batch_size, "workers": 2}
+        for batch in embed_images(searcher.model, names, lambda name: Path(name).read_bytes(), **loading):  # type: ignore[arg-type]
+            assert not isinstance(batch, Refusal)
+            for row, embedding_D in zip(batch[0], batch[1].numpy(), strict=True):
+                assert float(alone[shuffled[row]] @ embedding_D) > 0.9999
+                np.testing.assert_allclose(embedding_D, alone[shuffled[row]], atol=1e-3)
+
+
 def test_the_registered_model_is_the_indexs(trained: Trained, searcher: Searcher) -> None:
     champion = mlflow_client(trained.workspace).get_model_version_by_alias("scenekin", "champion")
     assert searcher.manifest.model.version == int(champion.version)
@@ -391,6 +415,20 @@ def test_words_that_say_nothing_move_nothing_and_are_named(searcher: Searcher, q
     moved = searcher.query(query, add=["zeppelin", "", "🐶"], remove=["  "])
     np.testing.assert_array_equal(moved.embedding_D, searcher.query(query).embedding_D)
     assert (moved.added, moved.removed, moved.unknown_terms) == ((), (), ("zeppelin",))
+    assert list(moved.passed_over) == ["zeppelin", "", "🐶", "  "]
+
+
+def test_function_words_move_nothing_not_even_alone(searcher: Searcher, query: Path) -> None:
+    moved = searcher.query(query, add=["the of and:3"])
+    np.testing.assert_array_equal(moved.embedding_D, searcher.query(query).embedding_D)
+    with pytest.raises(InputError, match="No word of 'the of and' is known and tells images apart; try other words"):
+        searcher.search(text="the of and")
+
+
+def test_a_weight_is_so_many_times_alpha(searcher: Searcher, query: Path) -> None:
+    word = common_word(searcher)
+    weighted, far = searcher.query(query, add=[f"{word}:2.5"]), searcher.query(query, add=[word], alpha=2.5)
+    np.testing.assert_array_equal(weighted.embedding_D, far.embedding_D)
 
 
 def test_a_word_both_added_and_removed_cancels(searcher: Searcher, query: Path) -> None:
