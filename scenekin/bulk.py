@@ -10,18 +10,19 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from scenekin.outputs import output_file
 from scenekin.queries import Queries, Refused
 from scenekin.searcher import RECALL, Searcher
 from scenekin.words import Words
-from storage.artifacts import fresh_file
 from storage.tables import table_writer
 from tasks.collection.text import printable
 from tasks.embedding.embed import embed_images
+from tasks.errors import InputError
 from tasks.images.loader import Refusal
 from tasks.model.device import choose_device
 from tasks.progress import progress
 
-AT_ONCE = 4096  # queries that are embedded and ranked before their results are written
+AT_ONCE, RESULTS_AT_ONCE = 4096, 2**20  # that are embedded and ranked, and found, before they are written
 BATCH = 32  # images that go through the network together
 RESULTS = pa.schema(
     [
@@ -52,8 +53,8 @@ def search_files(
     """
     bulk = Bulk(len(queries.names) + len(queries.refused), list(queries.refused))
     with _writer(searcher, out) as write, progress("searching", len(queries.names)) as on_step:
-        for start in range(0, len(queries.names), AT_ONCE):
-            names = queries.names[start : start + AT_ONCE]
+        for part in _parts(len(queries.names), top):
+            names = queries.names[part]
             embedding_D_of: dict[int, np.ndarray] = {}
             for outcome in _embedded(searcher, names, queries):
                 if isinstance(outcome, Refusal):
@@ -68,6 +69,9 @@ def search_files(
                 query_BD = np.stack([words.move(embedding_D_of[row]) for row in answered])
                 write(_results(searcher, [names[row] for row in answered], query_BD, top, recall))
             bulk.answered += len(answered)
+        if not bulk.answered:
+            first = bulk.refused[0]
+            raise InputError(f"None of {bulk.listed:,} queries can be used; {first['item']}: {first['reason']}.")
     return bulk
 
 
@@ -75,13 +79,17 @@ def search_index(searcher: Searcher, out: Path, words: Words, top: int = 10, rec
     """The same with each image of the index as a query, from the vectors that are stored."""
     bulk = Bulk(searcher.manifest.images, [])
     with _writer(searcher, out) as write, progress("searching", bulk.listed) as on_step:
-        for start in range(0, bulk.listed, AT_ONCE):
-            rows = slice(start, start + AT_ONCE)
+        for rows in _parts(bulk.listed, top):
             query_BD = np.stack([words.move(start_D) for start_D in searcher.embeddings_of(rows)])
             write(_results(searcher, searcher.image_ids[rows], query_BD, top, recall))
             bulk.answered += len(query_BD)
             on_step(len(query_BD))
     return bulk
+
+
+def _parts(queries: int, top: int) -> Iterator[slice]:
+    step = min(AT_ONCE, max(1, RESULTS_AT_ONCE // max(1, top)))
+    return (slice(start, start + step) for start in range(0, queries, step))
 
 
 def _embedded(
@@ -101,7 +109,7 @@ def _writer(searcher: Searcher, out: Path) -> Iterator[Callable[[pa.RecordBatch]
         "index": manifest.name,
         "index_version": str(manifest.version),
     }
-    with fresh_file(out) as file, table_writer(file, RESULTS.with_metadata(metadata)) as write:
+    with output_file(out) as file, table_writer(file, RESULTS.with_metadata(metadata)) as write:
         yield write
 
 

@@ -6,11 +6,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from storage.artifacts import fresh_file
+from scenekin.outputs import output_file
 from storage.index import Manifest, index_rows, index_vectors
 from storage.tables import write_table
 from storage.workspace import Workspace
-from tasks.errors import InputError
 from tasks.progress import progress
 from tasks.search.duplicates import find_duplicates
 
@@ -53,15 +52,9 @@ def duplicate_table(workspace: Workspace, manifest: Manifest, threshold: float) 
     return pa.Table.from_pylist(rows, schema=ROWS)
 
 
-def check_format(out: Path) -> None:
-    """Raises InputError for a file that is called neither .csv nor .parquet."""
-    if out.suffix.lower() not in FORMATS:
-        raise InputError(f"{out} is no name for the report; end it in {' or '.join(FORMATS)}.")
-
-
 def write_report(table: pa.Table, out: Path) -> None:
     """The table as CSV or Parquet, by the file's extension, whole or not at all."""
-    with fresh_file(out) as file:
+    with output_file(out) as file:
         if out.suffix.lower() == ".csv":
             pa.csv.write_csv(table, file)
         else:

@@ -35,7 +35,7 @@ def list_queries(source: Path, column: str | None = None) -> Queries:
     """
     tree = list_tree(str(source))
     files = Files(tree.paths, tree.open)
-    if tree.is_file:
+    if tree.is_file and not is_image(tree.paths[0]):
         names, refused = _names_in(files, tree.paths[0], column)
     else:
         names = [path for path in tree.paths if is_image(path)]

@@ -182,6 +182,8 @@ class Searcher:
             start_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))
         else:
             told_D = embed_phrase(self.text, text)
+            if not text.strip():
+                raise InputError("The text has no word.")
             if told_D is None:
                 raise InputError(f"No word of {text!r} is known and tells images apart; {_hint(words)}.")
             start_D = told_D

@@ -112,6 +112,8 @@ def unknown_words(text: TextModel, phrases: Iterable[str]) -> tuple[str, ...]:
 
 def _silent(term: Term, text: TextModel) -> str | None:
     """Why a term moves nothing, None where it does."""
+    if not term.weight:
+        return "its weight is 0"
     if embed_phrase(text, term.text) is not None:
         return None
     words, unknown = tokenise(term.text), text.unknown(term.text)

@@ -87,18 +87,6 @@ def fresh_folder(final: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-@contextmanager
-def fresh_file(final: Path) -> Iterator[Path]:
-    """A temporary file beside `final` that replaces it in one rename on success and is removed on failure."""
-    final.parent.mkdir(parents=True, exist_ok=True)
-    temporary = final.with_name(f".{final.name}.{os.getpid()}.tmp")
-    try:
-        yield temporary
-        temporary.replace(final)
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
 def clear_leftovers(workspace: Workspace) -> None:
     """Remove what killed processes left half-written. The caller holds the workspace's lock."""
     for leftover in [

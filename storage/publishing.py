@@ -23,10 +23,12 @@ from storage.index import (
     Refused,
     captions_of,
     current_manifest,
+    current_version,
     home,
     index_captions,
     index_rows,
     make_current,
+    read_manifest,
     version_numbers,
 )
 from storage.soundness import UNIT_TOLERANCE, ids_fault, vectors_fault
@@ -67,8 +69,7 @@ def publish(
     check_owner(workspace, name, collection)
     before = _whole(workspace, name)
     changes = _compare(workspace, before, images)
-    if before is not None:
-        _guard(before, collection, changes, allow_shrink)
+    _guard(_claimed(workspace, name), collection, images.num_rows, changes.removed, allow_shrink)
     draft = Manifest(
         name=name,
         version=1 + max(version_numbers(workspace, name), default=0),
@@ -110,16 +111,26 @@ def _whole(workspace: Workspace, name: str) -> Manifest | None:
 
 def check_owner(workspace: Workspace, name: str, collection: str) -> None:
     """Raises StorageError where no index can have that name, or where it is another collection's."""
-    home(workspace, name)
-    before = _whole(workspace, name)
+    before = _claimed(workspace, name)
     if before is not None and before.collection != collection:
         raise StorageError(f"The index {name!r} belongs to {before.collection}; give this collection another --name.")
 
 
-def _guard(before: Manifest, collection: str, changes: Changes, allow_shrink: bool) -> None:
-    if changes.removed > SHRINK_LIMIT * before.images and not allow_shrink:
+def _claimed(workspace: Workspace, name: str) -> Manifest | None:
+    """What the version in use says that it holds, be its parts damaged or not."""
+    try:
+        version = current_version(workspace, name)
+        return None if version is None else read_manifest(workspace, name, version)
+    except StorageError:
+        return None
+
+
+def _guard(before: Manifest | None, collection: str, images: int, removed: int, allow_shrink: bool) -> None:
+    """Of a damaged version it is not known which images are gone, but how many there were."""
+    gone = 0 if before is None else max(removed, before.images - images)
+    if before is not None and gone > SHRINK_LIMIT * before.images and not allow_shrink:
         raise StorageError(
-            f"{changes.removed} of {before.images} images in the index {before.name!r} are gone from {collection}; "
+            f"{gone} of {before.images} images in the index {before.name!r} are gone from {collection}; "
             "if that is meant, say --allow-shrink."
         )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from scenekin.commands.running import say, short
 from scenekin.commands.words import tell_words, versions, words_facts
+from scenekin.outputs import check_output
 from tasks.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ def search_many(
 
     if out is None or (source is None) == (ids is None) or ids not in (None, "all"):
         raise InputError("Give a folder or list of images, or --ids all, and --out F.parquet for the results.")
+    check_output(out, ".parquet")
     started = time.monotonic()
     if source is None:
         bulk = search_index(searcher, out, words, top, recall)

@@ -8,6 +8,7 @@ import typer
 
 from scenekin.commands.options import AsJson, Workspace
 from scenekin.commands.running import say, short
+from scenekin.outputs import check_output
 
 SHOWN = 20  # groups that are told to people
 
@@ -23,11 +24,11 @@ def duplicates(
     json: AsJson = False,
 ) -> None:
     """Report the images of an index that are nearly the same, in groups, byte copies told apart."""
-    from scenekin.duplicates import check_format, duplicate_table, write_report
+    from scenekin.duplicates import FORMATS, duplicate_table, write_report
     from scenekin.searcher import Searcher
 
     if out is not None:
-        check_format(out)
+        check_output(out, *FORMATS)
     searcher = Searcher.open(workspace, name)
     table = duplicate_table(searcher.workspace, searcher.manifest, threshold)
     if out is not None:

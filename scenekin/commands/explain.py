@@ -8,7 +8,7 @@ import typer
 from scenekin.commands.explanations import SUFFIX, draw_explanation
 from scenekin.commands.options import AsJson, Workspace
 from scenekin.commands.running import say
-from tasks.errors import InputError
+from scenekin.outputs import check_output
 
 
 def explain(
@@ -20,8 +20,7 @@ def explain(
     json: AsJson = False,
 ) -> None:
     """Show why two images match: what they share, and where in each it is."""
-    if out.suffix.lower() != SUFFIX:
-        raise InputError(f"{out} does not end in {SUFFIX}; --out takes the name of a PNG file.")
+    check_output(out, SUFFIX)
     from scenekin.searcher import Searcher
 
     searcher = Searcher.open(workspace, name)

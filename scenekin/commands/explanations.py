@@ -1,18 +1,15 @@
 """Pictures of why images match, as commands write them."""
 
-import os
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from scenekin.outputs import output_file
 from tasks.errors import InputError
 
 if TYPE_CHECKING:
-    from PIL import Image
-
     from scenekin.searcher import Result, Searcher
     from tasks.search.explanation import Explanation
 
@@ -26,7 +23,8 @@ def draw_explanation(explanation: "Explanation", data_a: bytes, data_b: bytes, f
     from tasks.search.heat import LARGEST, side_by_side
 
     image_a, image_b = (decode_reduced(data, LARGEST).image for data in (data_a, data_b))
-    _save_whole(side_by_side(image_a, image_b, explanation), file)
+    with output_file(file) as temporary:
+        side_by_side(image_a, image_b, explanation).save(temporary)
     return {
         "score": explanation.score,
         "dimensions": [asdict(dimension) for dimension in explanation.dimensions],
@@ -60,15 +58,3 @@ def explain_results(
         told = draw_explanation(explanation, query, image, folder / f"{result.rank:03}-{name}{SUFFIX}")
         explanations.append({"rank": result.rank, "image_id": result.image_id, **told})
     return {"explanations": explanations, "refused": refused}
-
-
-def _save_whole(image: "Image.Image", file: Path) -> None:
-    temporary = file.with_name(f".{os.getpid()}{SUFFIX}")
-    try:
-        image.save(temporary)
-        temporary.replace(file)
-    except OSError as error:
-        raise InputError(f"{file} cannot be written: {error.strerror or error}.") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)

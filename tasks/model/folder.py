@@ -33,7 +33,10 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
         model = SceneModel(config, backbone, _empty_head(config))
         model.load_state_dict(tensors)
     except Exception as error:
-        raise InputError(f"The model in {folder} cannot be loaded ({type(error).__name__}); train it again.") from error
+        raise InputError(
+            f"The model in {folder} cannot be loaded ({type(error).__name__}); "
+            "train it again, and take that one by --model challenger."
+        ) from error
     return model.eval().to(device)
 
 

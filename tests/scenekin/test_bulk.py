@@ -10,6 +10,7 @@ from scenekin import Searcher, bulk
 from scenekin.bulk import search_files, search_index
 from scenekin.queries import list_queries
 from scenekin.words import Words
+from tasks.errors import InputError
 from tests.command import scenekin
 from tests.trained import Trained
 
@@ -82,6 +83,35 @@ def test_the_command_lists_what_it_refused(trained: Trained, tmp_path: Path) -> 
     assert "141 of 141 queries answered" in told.out
 
 
+def test_an_image_is_a_list_of_one(trained: Trained, searcher: Searcher, tmp_path: Path) -> None:
+    image = sorted((trained.collection / "train").glob("*.jpg"))[0]
+    done = search_files(searcher, list_queries(image), tmp_path / "out.parquet", Words(), 3)
+    assert (done.listed, done.answered) == (1, 1)
+    rows = pq.read_table(tmp_path / "out.parquet")
+    assert rows["image_id"].to_pylist() == [result.image_id for result in searcher.search(image, top=3)]
+
+
+def test_where_no_query_can_be_used_nothing_is_written(searcher: Searcher, tmp_path: Path) -> None:
+    (tmp_path / "list.txt").write_text("none.jpg\nnowhere.jpg\n")
+    with pytest.raises(InputError, match=r"None of 2 queries can be used; none\.jpg: No such file"):
+        search_files(searcher, list_queries(tmp_path / "list.txt"), tmp_path / "out.parquet", Words())
+    assert [path.name for path in tmp_path.iterdir()] == ["list.txt"]
+
+
+def test_longer_results_are_found_for_fewer_queries_at_once(
+    searcher: Searcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    search_index(searcher, tmp_path / "whole.parquet", Words(), 7)
+    monkeypatch.setattr(bulk, "RESULTS_AT_ONCE", 20)
+    search_index(searcher, tmp_path / "parts.parquet", Words(), 7)
+    whole, parts = (pq.ParquetFile(tmp_path / f"{name}.parquet") for name in ("whole", "parts"))
+    assert whole.read().equals(parts.read())
+    assert [list(bulk._parts(5, top)) for top in (7, 50)] == [
+        [slice(0, 2), slice(2, 4), slice(4, 6)],
+        [slice(start, start + 1) for start in range(5)],
+    ]
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
@@ -90,6 +120,7 @@ def test_the_command_lists_what_it_refused(trained: Trained, tmp_path: Path) -> 
         (["--ids", "some", "--out", "o.parquet"], "or --ids all"),
         ([".", "--text", "dog", "--out", "o.parquet"], "leave out --id and --text"),
         (["none", "--out", "o.parquet"], "nothing at none"),
+        ([".", "--out", "o.csv"], "o.csv does not end in .parquet"),
     ],
 )
 def test_what_bulk_search_needs_is_said(trained: Trained, arguments: list[str], sentence: str) -> None:

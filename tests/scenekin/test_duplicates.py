@@ -48,4 +48,4 @@ def test_the_report_may_be_csv_and_people_are_told(trained: Trained, tmp_path: P
 def test_another_kind_of_file_is_refused_before_any_work(trained: Trained, tmp_path: Path) -> None:
     out = tmp_path / "report.txt"
     sentence = scenekin("duplicates", "--out", out, "--workspace", trained.workspace).sentence
-    assert sentence == f"scenekin: {out} is no name for the report; end it in .csv or .parquet."
+    assert sentence == f"scenekin: {out} does not end in .csv or .parquet; give --out such a name."

@@ -470,3 +470,9 @@ def common_word(searcher: Searcher) -> str:
     vocabulary = searcher.text.vocabulary
     third = np.abs(vocabulary.document_frequency_V - vocabulary.documents / 3)
     return vocabulary.words[int(third.argmin())]
+
+
+def test_an_empty_text_is_said(searcher: Searcher) -> None:
+    for text in ("", "  "):
+        with pytest.raises(InputError, match="The text has no word"):
+            searcher.query(text=text)

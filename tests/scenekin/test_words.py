@@ -47,6 +47,11 @@ def test_a_number_behind_the_last_colon_is_a_weight(text: TextModel, given: str,
     assert (read.given, read.text, read.weight) == (given, term, weight)
 
 
+def test_a_term_without_weight_moves_nothing(text: TextModel) -> None:
+    read = words(text, ["snow:0", "kite"])
+    assert (read.added, read.passed_over) == (("kite",), {"snow:0": "its weight is 0"})
+
+
 @pytest.mark.parametrize("given", ["snow:-1", "snow:101", f"snow:{'9' * 400}"])
 def test_a_weight_that_moves_backwards_or_too_far_is_refused(text: TextModel, given: str) -> None:
     with pytest.raises(InputError, match="has to be a number from 0 to 100"):

@@ -9,7 +9,6 @@ from storage.artifacts import (
     Artifact,
     find_artifact,
     folder_of,
-    fresh_file,
     fresh_folder,
     narrow,
     seconds_of,
@@ -125,20 +124,3 @@ def test_the_seconds_are_remembered_and_in_no_digest(workspace: Workspace, monke
     slow = write(workspace, key="k2")
     assert seconds_of(workspace, slow) == 7.5
     assert slow.digest == first.digest
-
-
-def test_a_fresh_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
-    final = tmp_path / "below" / "rows"
-
-    def break_off() -> None:
-        with fresh_file(final) as file:
-            file.write_text("half")
-            raise KeyError
-
-    with pytest.raises(KeyError):
-        break_off()
-    assert list(final.parent.iterdir()) == []
-    with fresh_file(final) as file:
-        file.write_text("whole")
-        assert not final.exists()
-    assert [path.read_text() for path in final.parent.iterdir()] == ["whole"]

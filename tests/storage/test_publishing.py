@@ -259,3 +259,14 @@ def test_a_full_disk_leaves_the_old_version(room: int, workspace: Workspace) -> 
     assert current_manifest(workspace, "main") == first
     assert versions(workspace) == ["1"]
     assert publish_images(workspace, more).images == prepared.images == 310
+
+
+def test_a_damaged_version_still_says_whose_it_is_and_how_large(workspace: Workspace) -> None:
+    publish_images(workspace)
+    (workspace.index / "main" / "1" / "part-00000.parquet").write_bytes(b"")
+    with pytest.raises(StorageError, match="belongs to /collection"):
+        publish_images(workspace, collection="/other")
+    seven = dict(list(TEN.items())[:7])
+    with pytest.raises(StorageError, match="3 of 10 images in the index 'main' are gone"):
+        publish_images(workspace, seven)
+    assert publish_images(workspace, seven, allow_shrink=True).version == 2

@@ -152,7 +152,7 @@ def test_large_pictures_are_shrunk(trained: Trained, two: tuple[str, str], tmp_p
 @pytest.mark.parametrize(
     ("out", "words"),
     [
-        ("why.jpg", "why.jpg does not end in .png; --out takes the name of a PNG file."),
+        ("why.jpg", "why.jpg does not end in .png; give --out such a name."),
         ("none/why.png", "none/why.png cannot be written: No such file or directory."),
         ("folder.png", "folder.png cannot be written: Is a directory."),
         ("file/why.png", "file/why.png cannot be written: Not a directory."),
