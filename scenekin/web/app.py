@@ -8,6 +8,7 @@ from fastapi import FastAPI
 
 from scenekin.web import api, images, page, reasons
 from scenekin.web.errors import tell_errors
+from scenekin.web.head import AnswerHead
 from scenekin.web.headers import SafeHeaders
 from scenekin.web.hosts import KnownHosts
 from scenekin.web.limits import LimitBody
@@ -28,6 +29,7 @@ def create_app(workspace: Workspace, name: str = "main", hosts: Iterable[str] = 
     )
     app.state.live = Live(workspace, name)
     app.state.cache = Cache()
+    app.add_middleware(AnswerHead)
     app.add_middleware(LimitBody)
     app.add_middleware(KnownHosts, hosts=hosts)
     app.add_middleware(SafeHeaders)

@@ -111,4 +111,7 @@ def load_text(folder: Path) -> TextModel | None:
         vocabulary = vocabulary_from(pq.read_table(folder / VOCABULARY))
         return TextModel(vocabulary, tensors["text_VT"].astype(np.float32), certainty)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
-        raise InputError(f"The words of the model in {folder} cannot be loaded ({type(error).__name__}).") from error
+        raise InputError(
+            f"The words of the model in {folder} cannot be loaded ({type(error).__name__}); "
+            "train it again, and take that one by --model challenger."
+        ) from error
