@@ -56,7 +56,7 @@ def test_a_form_may_ask_by_id_or_text(client: TestClient, trained: Trained) -> N
         ({}, 422, "Give an image, the id"),
         ({"id": "nobody"}, 404, "no image 'nobody' in the index 'main'"),
         ({"id": "../../../etc/passwd"}, 404, "no image"),
-        ({"text": ""}, 422, "No word of ''"),
+        ({"text": ""}, 422, "The text has no word."),
         ({"text": "zeppelin"}, 422, "No word of 'zeppelin'"),
         ({"text": "boat", "id": "x"}, 404, "no image 'x'"),
         ({"text": "boat", "top": 0}, 422, "top: Input should be greater than or equal to 1."),
