@@ -13,7 +13,6 @@ import torch
 from scenekin.outputs import output_file
 from scenekin.queries import Queries, Refused
 from scenekin.searcher import RECALL, Searcher
-from scenekin.words import Words
 from storage.tables import table_writer
 from tasks.collection.text import printable
 from tasks.embedding.embed import embed_images
@@ -21,6 +20,7 @@ from tasks.errors import InputError
 from tasks.images.loader import Refusal
 from tasks.model.device import choose_device
 from tasks.progress import progress
+from tasks.search.words import Words
 
 AT_ONCE, RESULTS_AT_ONCE = 4096, 2**20  # that are embedded and ranked, and found, before they are written
 BATCH = 32  # images that go through the network together

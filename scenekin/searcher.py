@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from scenekin.words import Words, embed_phrase, read_words
 from storage.files import read_below
 from storage.index import Manifest, approximate_file, current_version, index_rows, index_vectors, no_index, read_current
 from storage.models import sound_model
@@ -24,6 +23,7 @@ from tasks.model.text import TextModel, load_text
 from tasks.search.explanation import Explanation, explain
 from tasks.search.ranking import rank
 from tasks.search.steering import ADD, REMOVE
+from tasks.search.words import Words, embed_phrase, read_words
 
 RECALL = 0.95  # what is asked of an approximate index
 
@@ -109,11 +109,15 @@ class Searcher:
         embedding_D: np.ndarray = self._embedding_ND[self._row(image_id)].astype(np.float32)
         return embedding_D
 
+    @cached_property
+    def row_of(self) -> dict[str, int]:
+        """The row of each image by its id."""
+        return {image_id: row for row, image_id in enumerate(self.image_ids)}
+
     def _row(self, image_id: str) -> int:
-        try:
-            return self.image_ids.index(image_id)
-        except ValueError:
-            raise InputError(f"There is no image {image_id!r} in the index {self.manifest.name!r}.") from None
+        if image_id not in self.row_of:
+            raise InputError(f"There is no image {image_id!r} in the index {self.manifest.name!r}.")
+        return self.row_of[image_id]
 
     def image_of(self, image_id: str) -> bytes:
         """The file of an image of the index, as it is now. Raises InputError."""
@@ -131,7 +135,7 @@ class Searcher:
         """The bytes of a file, else of the image of the index with that id. Raises InputError."""
         if isinstance(image, bytes):
             return image
-        if not _exists(Path(image)) and str(image) in self.image_ids:
+        if not _exists(Path(image)) and str(image) in self.row_of:
             return self.image_of(str(image))
         try:
             return Path(image).read_bytes()

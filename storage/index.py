@@ -230,7 +230,7 @@ def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
             for part in manifest.parts:
                 matrix(read_table(folder / part, ["embedding"])["embedding"]).tofile(raw)
         temporary.replace(folder / RAW)
-    return np.memmap(folder / RAW, np.float16, "r", shape=shape)
+    return np.memmap(folder / RAW, np.float16, "c", shape=shape)  # torch warns of what cannot be written
 
 
 def approximate_file(workspace: Workspace, manifest: Manifest) -> Path | None:

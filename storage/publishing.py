@@ -219,7 +219,7 @@ def _approximate(folder: Path, draft: Manifest, write: Callable[[np.ndarray, Pat
     if not draft.is_large:
         return None
     recall = write(
-        np.memmap(folder / RAW, np.float16, "r", shape=(draft.images, draft.dimension)), folder / APPROXIMATE
+        np.memmap(folder / RAW, np.float16, "c", shape=(draft.images, draft.dimension)), folder / APPROXIMATE
     )
     return Approximate(file={APPROXIMATE: file_digest(folder / APPROXIMATE)}, recall=recall)
 

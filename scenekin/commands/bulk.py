@@ -11,7 +11,7 @@ from tasks.errors import InputError
 
 if TYPE_CHECKING:
     from scenekin.searcher import Searcher
-    from scenekin.words import Words
+    from tasks.search.words import Words
 
 
 def search_many(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scenekin.searcher import Searcher
-    from scenekin.words import Words
+    from tasks.search.words import Words
 
 
 def versions(searcher: "Searcher", top: int, recall: float) -> dict[str, Any]:

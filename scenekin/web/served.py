@@ -20,7 +20,6 @@ class Served:
     def __init__(self, searcher: Searcher) -> None:
         self.searcher = searcher
         self.manifest = searcher.manifest
-        self._row_of = {image_id: row for row, image_id in enumerate(searcher.image_ids)}
         self._digests = index_rows(searcher.workspace, searcher.manifest, ["sha256"])["sha256"]
         self._captions = index_captions(searcher.workspace, searcher.manifest)
 
@@ -28,16 +27,17 @@ class Served:
     def no_words(self) -> str | None:
         """Why words cannot steer this model; None where they can."""
         try:
-            assert self.searcher.text
+            _ = self.searcher.text
         except InputError as error:
             return str(error)
         return None
 
     def row(self, image_id: str) -> int:
         """The row of an image. Raises MissingImage."""
-        if image_id not in self._row_of:
+        row = self.searcher.row_of.get(image_id)
+        if row is None:
             raise MissingImage(f"There is no image {image_id[:80]!r} in the index {self.manifest.name!r}.")
-        return self._row_of[image_id]
+        return row
 
     def digest(self, image_id: str) -> str:
         """The SHA-256 of an image's file. Raises MissingImage."""

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from safetensors import SafetensorError
 from safetensors.numpy import load_file, save_file
 
-from tasks.captions.stems import count_stems, count_words, stem, tokenise
+from tasks.captions.stems import stem, tokenise
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
 from tasks.errors import InputError
@@ -56,10 +56,6 @@ class TextModel:
             return theta_ND
         asked_N1 = np.where(theta_ND.any(axis=1, keepdims=True), np.float32(self.certainty if wanted else 0), 0)
         return _unit(np.hstack([asked_N1, theta_ND]))
-
-    def stems(self, phrase: str) -> dict[str, int]:
-        """The phrase as captions are read: stems with their counts."""
-        return dict(count_stems(count_words([phrase]), self.vocabulary.language))
 
     def unknown(self, phrase: str) -> list[str]:
         """The words of a phrase that no caption had."""

@@ -1,6 +1,5 @@
 """The nearest images of a query, exactly: cheap products tell which may be among the best, exact ones decide."""
 
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -12,9 +11,6 @@ FEW, FEW_ROWS = 8, 2**20  # up to so many queries float16 products, of more rows
 GROUP = 16  # scores of which the best stands for all
 LONGEST = 1.01  # no stored vector is longer: unit length, in float16
 VALUES = 2**18  # of candidates at a time: small arrays are not given back to the system
-
-# A memory map cannot be written, and nothing here writes.
-warnings.filterwarnings("ignore", message="The given NumPy array is not writable", category=UserWarning)
 
 
 def rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,8 +9,8 @@ import pytest
 from scenekin import Searcher, bulk
 from scenekin.bulk import search_files, search_index
 from scenekin.queries import list_queries
-from scenekin.words import Words
 from tasks.errors import InputError
+from tasks.search.words import Words
 from tests.command import scenekin
 from tests.trained import Trained
 

@@ -127,7 +127,7 @@ def test_several_queries_are_answered_as_one_by_one() -> None:
 def test_a_memory_map_serves_as_it_is(tmp_path: Path) -> None:
     embedding_ND = np.random.default_rng(2).normal(size=(40, 4)).astype(np.float16)
     embedding_ND.tofile(tmp_path / "vectors")
-    mapped_ND = np.memmap(tmp_path / "vectors", np.float16, "r", shape=(40, 4))
+    mapped_ND = np.memmap(tmp_path / "vectors", np.float16, "c", shape=(40, 4))
     query_BD = np.ones((1, 4), np.float32)
     for ours, theirs in zip(rank(query_BD, mapped_ND, 7), rank(query_BD, embedding_ND, 7), strict=True):
         assert (ours == theirs).all()

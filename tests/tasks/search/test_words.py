@@ -3,10 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from scenekin.words import SUGGESTED, Words, embed_phrase, read_term, read_words
 from tasks.captions.vocabulary import build_vocabulary
 from tasks.errors import InputError
 from tasks.model.text import TextModel
+from tasks.search.words import SUGGESTED, Words, embed_phrase, read_term, read_words
 from tests.shared import case, with_shared
 
 CAPTIONS = [["a kite on grass"], ["a kite in snow"], ["a ball on grass"], ["the ball of a boat"], ["snow 16 9"]]
