@@ -10,12 +10,19 @@ BLOCK = 2048  # images whose kernel is held at a time
 
 
 class Projection(nn.Module):
-    """φ = normalise( Σ_regions normalise( (descriptor − shift_C) · linear_CD ) )."""
+    """φ = normalise( Σ_regions normalise( (descriptor − shift_C) · linear_CD + bias_D ) ).
+
+    What is learned of the shift is the bias behind the layer: before it, a whitening layer would make a small step of
+    an optimiser so large that all images soon become one point.
+    """
+
+    shift_C: Tensor
 
     def __init__(self, shift_C: Tensor, linear_CD: Tensor) -> None:
         super().__init__()
-        self.shift_C = nn.Parameter(shift_C.clone())
+        self.register_buffer("shift_C", shift_C.clone())
         self.linear_CD = nn.Parameter(linear_CD.clone())
+        self.bias_D = nn.Parameter(linear_CD.new_zeros(linear_CD.shape[1]))
 
     @property
     def dimension(self) -> int:
@@ -25,8 +32,9 @@ class Projection(nn.Module):
     def forward(self, descriptor_SC: Tensor, owner_S: Tensor, images: int) -> Tensor:
         """embedding_BD, unit length, of B = `images` images; the region in row s belongs to image owner_S[s]."""
         with torch.autocast(owner_S.device.type, enabled=False):  # half precision cannot divide by a length near 0
-            projected_SD = F.normalize((descriptor_SC.to(self.shift_C.dtype) - self.shift_C) @ self.linear_CD, dim=-1)
-            summed_BD = projected_SD.new_zeros(images, projected_SD.shape[1]).index_add(0, owner_S, projected_SD)
+            shifted_SC = descriptor_SC.to(self.shift_C.dtype) - self.shift_C
+            region_SD = F.normalize(shifted_SC @ self.linear_CD + self.bias_D, dim=-1)
+            summed_BD = region_SD.new_zeros(images, region_SD.shape[1]).index_add(0, owner_S, region_SD)
             return F.normalize(summed_BD, dim=-1)
 
 

@@ -3,14 +3,21 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.model.head import Kernel, flatten_regions
+from tasks.model.head import Kernel, Projection, flatten_regions
 from tests.tasks.model.making import DIMENSION, random, tiny_projection
 
 
+def biased_projection() -> Projection:
+    """As after some training."""
+    head = tiny_projection()
+    head.bias_D.data = random(DIMENSION, seed=4)
+    return head
+
+
 def test_one_region_is_shifted_projected_and_scaled_to_unit_length() -> None:
-    head, descriptor_BRC = tiny_projection(), random(5, 1, 8)
+    head, descriptor_BRC = biased_projection(), random(5, 1, 8)
     for image, embedding_D in zip(descriptor_BRC[:, 0], head(*flatten_regions(descriptor_BRC)), strict=True):
-        projected_D = (image - head.shift_C) @ head.linear_CD
+        projected_D = (image - head.shift_C) @ head.linear_CD + head.bias_D
         torch.testing.assert_close(embedding_D, projected_D / projected_D.norm())
 
 
@@ -21,9 +28,9 @@ def test_regions_weigh_alike_whatever_their_length() -> None:
 
 
 def test_several_regions_are_summed() -> None:
-    head, descriptor_BRC = tiny_projection(), random(5, 3, 8)
+    head, descriptor_BRC = biased_projection(), random(5, 3, 8)
     for regions_RC, embedding_D in zip(descriptor_BRC, head(*flatten_regions(descriptor_BRC)), strict=True):
-        projected_RD = (regions_RC - head.shift_C) @ head.linear_CD
+        projected_RD = (regions_RC - head.shift_C) @ head.linear_CD + head.bias_D
         summed_D = sum(projected_D / projected_D.norm() for projected_D in projected_RD)
         torch.testing.assert_close(embedding_D, summed_D / summed_D.norm())
 
