@@ -20,13 +20,13 @@ def versions(
 ) -> None:
     """List the versions of an index, or make an earlier one current again."""
     from storage.index import roll_back
-    from storage.workspace import find_workspace, locked
+    from storage.workspace import find_workspace, locked, open_workspace
 
     if to is not None and action != "rollback":
         raise typer.BadParameter("goes with rollback", param_hint="--to")
     space = find_workspace(workspace)
     if action == "rollback":
-        with locked(space, "versions"):
+        with locked(open_workspace(space.root), "versions"):
             roll_back(space, name, to)
     rows = _rows(space, name)
     say({"versions": rows}, json, "\n".join(_line(row) for row in rows))

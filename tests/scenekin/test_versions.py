@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.workspace import Workspace, locked
+from storage.workspace import WORKSPACE_MARK, Workspace, locked
 from tests.command import Outcome, scenekin
 from tests.indexes import TEN, publish_images
 
@@ -71,3 +71,9 @@ def test_going_back_waits_for_no_one_who_writes(workspace: Workspace) -> None:
 @pytest.mark.parametrize("arguments", [["forward"], ["list", "--to", "1"], ["rollback", "--to", "x"]])
 def test_wrong_usage_is_another_code(arguments: list[str], workspace: Workspace) -> None:
     assert versions(workspace, *arguments).code == 2
+
+
+def test_the_workspace_has_to_be_writable_to_go_back(workspace: Workspace) -> None:
+    (workspace.root / WORKSPACE_MARK).mkdir()  # no file can take its place
+    assert f"The workspace {workspace.root} cannot be written" in versions(workspace, "rollback").sentence
+    assert in_use(versions(workspace, "--json")) == [3]
