@@ -14,12 +14,13 @@ from tasks.model.head import Head, Kernel, Projection, gaussian
 
 BLOCK = 2048  # rows of the kernel that are held at a time where it is not held whole
 JITTER = 1e-6  # of the landmarks' kernel, which near copies make singular
+PATIENCE = 2  # penalties worse than the best, after which larger ones are not tried
 ASKED_CERTAINTY = 0.6  # of words, beside a unit vector; chosen on Flickr8k's validation split
 
 
 @dataclass(frozen=True)
 class RidgeFit:
-    """The best head with its penalty and the validation score of every penalty tried."""
+    """The best head with its penalty and the validation score of each penalty tried."""
 
     head: Head
     penalty: float
@@ -27,16 +28,20 @@ class RidgeFit:
 
 
 def best_of(heads: Iterator[tuple[float, Head]], score: Callable[[Head], float]) -> RidgeFit:
-    """The head that scores best, of equals the first."""
-    best: Head | None = None
+    """The head that scores best, of equals the first. Penalties rise, and scores with them to one and fall past it."""
+    best: tuple[float, Head] | None = None
     scores: dict[float, float] = {}
+    worse = 0
     for penalty, head in heads:
-        value = score(head)
-        if best is None or value > max(scores.values()):
-            best, chosen = head, penalty
-        scores[penalty] = value
+        scores[penalty] = score(head)
+        if best is None or scores[penalty] > scores[best[0]]:
+            best, worse = (penalty, head), 0
+        elif scores[penalty] < scores[best[0]]:
+            worse += 1
+        if worse == PATIENCE:
+            break
     assert best is not None
-    return RidgeFit(best, chosen, scores)
+    return RidgeFit(best[1], best[0], scores)
 
 
 def linear_heads(

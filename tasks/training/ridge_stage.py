@@ -26,9 +26,10 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
     solver = (
         "linear" if config.kernel == "linear" else "exact kernel" if landmarks is None else f"{landmarks:,} landmarks"
     )
+    penalties = sorted(config.penalties)
     with (
         training_run(run.workspace, "regression", run.work / "run_id") as log,
-        progress(f"regression of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
+        progress(f"regression of {len(train_NC):,} images ({solver})", len(penalties)) as on_step,
     ):
         log.params({**settings(backbone, config, seed), "solver": solver})
 
@@ -40,12 +41,12 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
 
         space = caption_space(tfidf_from(opened.tfidf_table), config.topics, seed)
         heads: Iterator[tuple[float, Head]] = (
-            linear_heads(train_NC, space.target_NT, config.penalties)
+            linear_heads(train_NC, space.target_NT, penalties)
             if config.kernel == "linear"
             else kernel_heads(
                 train_NC,
                 space.target_NT,
-                config.penalties,
+                penalties,
                 blocks=opened.blocks(config.pooling),
                 bandwidth=config.bandwidth,
                 landmarks=landmarks,
