@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel
 
-from scenekin.searcher import RECALL, Query
+from scenekin.searcher import Query
 from scenekin.web.questions import Question
 from scenekin.web.served import Served
 
@@ -99,7 +99,7 @@ def search_answer(served: Served, question: Question, query: Query, image: str |
             score=result.score,
             caption=served.caption(result.image_id),
         )
-        for result in served.searcher.nearest(query, question.top)
+        for result in served.searcher.nearest(query, question.top, question.recall)
     ]
     asked = Asked(
         image=image,
@@ -111,6 +111,6 @@ def search_answer(served: Served, question: Question, query: Query, image: str |
         passed_over=dict(query.passed_over),
     )
     told = index_answer(served)
-    _, recall = served.searcher.effort(question.top, RECALL)
+    _, recall = served.searcher.effort(question.top, question.recall)
     index = SearchedIndex(**dict(told.index), recall=recall)
     return SearchAnswer(model=told.model, index=index, query=asked, notes=query.notes, results=found)

@@ -8,6 +8,7 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from scenekin.web.headers import HEADERS
 from scenekin.web.served import MissingImage
 from storage.errors import StorageError
 from tasks.errors import InputError
@@ -55,8 +56,8 @@ def tell_errors(app: FastAPI) -> None:
         status, text = described(error)
         return sentence(status, text, getattr(error, "headers", None))
 
-    async def unexpected(_: Request, __: Exception) -> JSONResponse:
-        return sentence(500, "This failed; what went wrong is said where `scenekin serve` runs.")
+    async def unexpected(_: Request, __: Exception) -> JSONResponse:  # outside of what adds headers elsewhere
+        return sentence(500, "This failed; what went wrong is said where `scenekin serve` runs.", HEADERS)
 
     for kind in TOLD:
         app.add_exception_handler(kind, answer)

@@ -5,7 +5,7 @@ from typing import Annotated, BinaryIO
 from fastapi import UploadFile
 from pydantic import BaseModel, Field
 
-from scenekin.searcher import Query
+from scenekin.searcher import RECALL, Query
 from scenekin.web.served import Served
 from tasks.search.steering import ADD, REMOVE
 
@@ -18,7 +18,10 @@ Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
 class Question(BaseModel):
-    """The id of an indexed image, or a text; words to move by and how far; how many results."""
+    """The id of an indexed image, or a text; words to move by and how far; how many results, and what share of them.
+
+    The share, `recall`, is that of the nearest images that a very large index has to find; 1 looks at all.
+    """
 
     id: ImageId | None = None
     text: Annotated[str, Field(max_length=TEXT_LENGTH)] | None = None
@@ -27,6 +30,7 @@ class Question(BaseModel):
     alpha: Weight = ADD
     beta: Weight = REMOVE
     top: Annotated[int, Field(ge=1, le=TOP_LIMIT)] = 10
+    recall: Annotated[float, Field(ge=0, le=1)] = RECALL
 
     def query(self, served: Served, upload: BinaryIO | None = None) -> Query:
         """What to rank by; the upload is read here, in the thread that decodes it. Raises InputError."""

@@ -4,8 +4,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from starlette.testclient import TestClient
 
 from scenekin import Searcher
+from scenekin.web.app import create_app
+from scenekin.web.served import Served
 from storage.index import Approximate, current_manifest
 from storage.workspace import Workspace
 from tasks.search.task import write_approximate
@@ -52,6 +55,18 @@ def test_it_never_answers_below_what_is_asked_for(searcher: Searcher, monkeypatc
     for top, recall in ((10, 1.0), (10, best + 1e-9), (101, 0.0)):
         assert searcher.effort(top, recall) == (0, 1.0)
         assert len(searcher.nearest(searcher.query(image_id="0000.jpg"), top, recall)) == top
+
+
+def test_the_api_looks_at_as_much_as_it_is_asked_for(
+    workspace: Workspace, searcher: Searcher, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Served, "no_words", "there is no model")
+    with TestClient(create_app(workspace)) as client:
+        for recall in (0.9, 1):
+            answer = client.get("/api/search", params={"id": "0000.jpg", "recall": recall}).json()
+            expected = searcher.nearest(searcher.query(image_id="0000.jpg"), 10, recall)
+            assert answer["index"]["recall"] == searcher.effort(10, recall)[1]
+            assert [found["score"] for found in answer["results"]] == [result.score for result in expected]
 
 
 def test_the_least_effort_that_was_measured_to_be_enough_is_taken() -> None:

@@ -7,6 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import scenekin.web
+from scenekin.web.headers import HEADERS
 from storage.models import refer_to_model
 from storage.workspace import Workspace
 from tests.scenekin.web.conftest import MARKUP, NAMES, TURNED, a_picture, an_id, client_of
@@ -187,3 +188,4 @@ def test_what_nobody_foresaw_is_a_sentence_too(trained: Trained, monkeypatch: py
     monkeypatch.setattr("scenekin.web.api.index_answer", lambda _: 1 / 0)
     response = client.get("/api/index")
     assert (response.status_code, response.json().keys()) == (500, {"detail"})
+    assert response.headers.items() >= HEADERS.items()
