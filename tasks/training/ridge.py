@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
@@ -75,7 +76,7 @@ def kernel_heads(
 ) -> Iterator[tuple[float, Kernel]]:
     """For each penalty, ridge of targets with a Gaussian kernel: (K + λ) W = Y.
 
-    With `landmarks`, Nyström on a seeded choice of that many: (K_MN K_NM + λ K_MM) W = K_MN Y. Memory holds three
+    With `landmarks`, Nyström on a seeded choice of that many: (K_MN K_NM + λ K_MM) W = K_MN Y. Memory holds two
     float64 matrices of N × N without landmarks, of M × M with them.
     """
     scale_C = spread_scale(descriptor_NC, blocks) * math.sqrt(bandwidth)
@@ -99,9 +100,13 @@ def kernel_heads(
         system_MM = left_MM.clone() if landmarks is None else left_MM + penalty * kernel_MM
         if landmarks is None:
             system_MM.diagonal().add_(penalty)
-        factor_MM = torch.linalg.cholesky(system_MM)
-        weight_MT = torch.cholesky_solve(right_MT, factor_MM)
-        yield penalty, Kernel(scale_C, descriptor_NC[chosen_M], weight_MT)
+        yield penalty, Kernel(scale_C, descriptor_NC[chosen_M], _solved(system_MM, right_MT))
+
+
+def _solved(system_MM: Tensor, right_MT: Tensor) -> Tensor:
+    """W of system · W = right for a positive definite system, which is overwritten: torch would copy it twice."""
+    factor = cho_factor(system_MM.numpy().T, lower=True, overwrite_a=True, check_finite=False)
+    return torch.from_numpy(cho_solve(factor, right_MT.numpy(), check_finite=False))
 
 
 def spread_scale(descriptor_NC: Tensor, blocks: Sequence[int]) -> Tensor:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from distributed.system import MEMORY_LIMIT
+
 from storage.tracking import training_run
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf_from
@@ -22,7 +24,7 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
         opened.train_descriptors(config.pooling).single(),
         opened.validation_descriptors(config.pooling),
     )
-    landmarks = config.landmarks_of(len(train_NC))
+    landmarks = config.landmarks_of(len(train_NC), MEMORY_LIMIT)
     solver = (
         "linear" if config.kernel == "linear" else "exact kernel" if landmarks is None else f"{landmarks:,} landmarks"
     )

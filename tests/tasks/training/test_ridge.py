@@ -187,9 +187,20 @@ def test_words_go_by_the_right_singular_vectors_and_the_root_of_their_values() -
     np.testing.assert_allclose(projected_VD, text_VT, atol=1e-6)
 
 
-@pytest.mark.parametrize(("images", "landmarks"), [(20_000, None), (20_001, 8192), (100_000, 8192), (500, None)])
-def test_many_images_take_landmarks(images: int, landmarks: int | None) -> None:
-    assert RidgeConfig().landmarks_of(images) == landmarks
+@pytest.mark.parametrize(
+    ("images", "memory", "landmarks"),
+    [
+        (20_000, 16e9, None),
+        (20_001, 16e9, 8192),
+        (100_000, 1e12, 8192),
+        (500, 16e9, None),
+        (20_000, 8e9, 8192),
+        (17_000, 8e9, None),
+        (8192, 1e9, None),
+    ],
+)
+def test_many_images_or_little_memory_take_landmarks(images: int, memory: float, landmarks: int | None) -> None:
+    assert RidgeConfig().landmarks_of(images, memory) == landmarks
 
 
 def test_a_prefix_of_the_dimensions_is_the_smaller_embedding() -> None:
