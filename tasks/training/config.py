@@ -29,7 +29,7 @@ class TripletConfig(BaseModel):
     queries: int = Field(default=500, ge=1)
     relevant: int = Field(default=9, ge=1)
     pool: int = Field(default=5000, ge=3)
-    hardest: int = Field(default=3000, ge=1)
+    hardest: int = Field(default=1000, ge=1)
     batch: int = Field(default=64, ge=1)
     per_query: int | None = Field(default=None, ge=1)
     updates: int = Field(default=64, ge=1)
