@@ -17,6 +17,8 @@ def check_output(out: Path, *endings: str) -> None:
         reason = "Is a directory"
     elif not out.parent.is_dir():
         reason = "Not a directory" if out.parent.exists() else "No such file or directory"
+    elif not os.access(out.parent, os.W_OK):
+        reason = "the folder is read-only"
     if reason:
         raise InputError(f"{out} cannot be written: {reason}.")
 

@@ -25,6 +25,12 @@ def test_what_cannot_be_written_is_said_before_the_work(out: str, words: str, tm
     assert {path.name for path in tmp_path.iterdir()} == {"folder.png", "file"}
 
 
+def test_a_read_only_folder_is_said_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("os.access", lambda folder, _: folder != tmp_path)
+    with pytest.raises(InputError, match=r"found\.png cannot be written: the folder is read-only\.$"):
+        check_output(tmp_path / "found.png", ".png")
+
+
 def test_other_cases_of_an_ending_and_files_that_are_there_will_do(tmp_path: Path) -> None:
     (tmp_path / "found.PNG").touch()
     check_output(tmp_path / "found.PNG", ".png")
