@@ -14,7 +14,7 @@ from tasks.model.config import PoolingConfig
 from tasks.registry.task import attach_report, candidate_model, model_card, register_model, run_of
 from tasks.surrogate.task import find_neighbours
 from tasks.training.inputs import TrainingData
-from tasks.training.task import sound_candidates, train_ridge_head, train_triplet_head
+from tasks.training.task import fit_to_memory, sound_candidates, train_ridge_head, train_triplet_head
 
 
 @flow(name="train-flow")
@@ -65,7 +65,8 @@ def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[st
     for method in config.candidates:
         data = training_data(run, prepared, config.pooling(method))
         if method == "regression":
-            trained[method] = run(train_ridge_head, data, config.backbone, config.ridge, config.seed)
+            ridge = fit_to_memory(config.ridge)
+            trained[method] = run(train_ridge_head, data, config.backbone, ridge, config.seed)
         else:
             settings = triplet_settings[method]
             trained[method] = run(train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed)

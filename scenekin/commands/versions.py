@@ -25,10 +25,11 @@ def versions(
     if to is not None and action != "rollback":
         raise typer.BadParameter("goes with rollback", param_hint="--to")
     space = find_workspace(workspace)
+    rows = _rows(space, name)  # a folder that has no index is not written to
     if action == "rollback":
         with locked(open_workspace(space.root), "versions"):
             roll_back(space, name, to)
-    rows = _rows(space, name)
+        rows = _rows(space, name)
     say({"versions": rows}, json, "\n".join(_line(row) for row in rows))
 
 

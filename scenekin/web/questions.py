@@ -18,9 +18,9 @@ Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
 class Question(BaseModel):
-    """The id of an indexed image, or a text; words to move by and how far; how many results, and what share of them.
+    """The id of an indexed image, or a text; words to move by and how far; how many results.
 
-    The share, `recall`, is that of the nearest images that a very large index has to find; 1 looks at all.
+    `recall` is the share of the nearest images that a very large index has to find; 1 looks at all.
     """
 
     id: ImageId | None = None

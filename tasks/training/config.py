@@ -1,5 +1,6 @@
 """How heads are trained."""
 
+import math
 from typing import Annotated, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -7,7 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tasks.model.config import PoolingConfig
 
 TripletMethod = Literal["v_v", "vt_v", "wsabie"]
-ENTRY_BYTES = 27  # of memory for an entry of the kernel of all train images: 10.8 GB were used for 20,000
+ENTRY_BYTES = 22  # of memory for an entry of the kernel of all train images: 8.6 GB were used for 20,000
+MEMORY_SHARE = 0.8  # other programs run too
 Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -60,7 +62,7 @@ class RidgeConfig(BaseModel):
     """Ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9); the penalty is chosen on validation.
 
     `bandwidth` of the Gaussian kernel is in units of the features' spread. Up to `exact` train images the kernel is
-    solved whole where memory holds it; past that it is approximated by `landmarks` of them (Nyström).
+    solved whole, fewer where memory does not hold it; past that it is approximated by `landmarks` of them (Nyström).
     `dimension` may be cut: the first coordinates explain most, and a kernel's very first one is its certainty.
     Defaults chosen on Flickr8k's validation split.
     """
@@ -80,10 +82,14 @@ class RidgeConfig(BaseModel):
         """How many coordinates are regressed."""
         return self.dimension - 1 if self.kernel == "gaussian" else self.dimension
 
-    def landmarks_of(self, images: int, memory: float) -> int | None:
-        """How many landmarks the kernel of that many train images takes, None where `memory` bytes hold it whole."""
-        whole = images <= self.exact and images**2 * ENTRY_BYTES <= memory
-        return None if whole or images <= self.landmarks else self.landmarks
+    def landmarks_of(self, images: int) -> int | None:
+        """How many landmarks the kernel of that many train images takes, None where it is solved whole."""
+        return None if images <= max(self.exact, self.landmarks) else self.landmarks
+
+    def within(self, memory: float) -> Self:
+        """With `exact` cut to a kernel that MEMORY_SHARE of so many bytes holds."""
+        held = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
+        return self.model_copy(update={"exact": max(1, min(self.exact, held))})
 
     @model_validator(mode="after")
     def _one_descriptor_an_image(self) -> Self:

@@ -29,7 +29,10 @@ class RidgeFit:
 
 
 def best_of(heads: Iterator[tuple[float, Head]], score: Callable[[Head], float]) -> RidgeFit:
-    """The head that scores best, of equals the first. Penalties rise, and scores with them to one and fall past it."""
+    """The head that scores best, of equals the first.
+
+    Penalties have to rise: scores are taken to rise to the best one and fall past it, so PATIENCE worse ones end it.
+    """
     best: tuple[float, Head] | None = None
     scores: dict[float, float] = {}
     worse = 0
@@ -48,7 +51,7 @@ def best_of(heads: Iterator[tuple[float, Head]], score: Callable[[Head], float])
 def linear_heads(
     descriptor_NC: Tensor, target_NT: np.ndarray, penalties: Sequence[float]
 ) -> Iterator[tuple[float, Projection]]:
-    """For each penalty, ridge of targets on centred descriptors in units of their rms norm.
+    """For each penalty, rising, ridge of targets on centred descriptors in units of their rms norm.
 
     One eigendecomposition serves all penalties: W = V (Λ + λ)⁻¹ Vᵀ Xᵀ Y.
     """
@@ -59,7 +62,7 @@ def linear_heads(
     scaled_NC = centred_NC / unit
     eigenvalue_C, vector_CC = torch.linalg.eigh(scaled_NC.T @ scaled_NC)
     rotated_CT = vector_CC.T @ (scaled_NC.T @ torch.from_numpy(target_NT).double())
-    for penalty in penalties:
+    for penalty in sorted(penalties):
         weight_CT = vector_CC @ (rotated_CT / (eigenvalue_C.clamp(min=0) + penalty)[:, None])
         yield penalty, Projection(shift_C.float(), (weight_CT / unit).float())
 
@@ -74,10 +77,10 @@ def kernel_heads(
     landmarks: int | None,
     seed: int,
 ) -> Iterator[tuple[float, Kernel]]:
-    """For each penalty, ridge of targets with a Gaussian kernel: (K + λ) W = Y.
+    """For each penalty, rising, ridge of targets with a Gaussian kernel: (K + λ) W = Y.
 
     With `landmarks`, Nyström on a seeded choice of that many: (K_MN K_NM + λ K_MM) W = K_MN Y. Memory holds two
-    float64 matrices of N × N without landmarks, of M × M with them.
+    float64 matrices of N × N without landmarks, three of M × M with them.
     """
     scale_C = spread_scale(descriptor_NC, blocks) * math.sqrt(bandwidth)
     scaled_NC = descriptor_NC * scale_C
@@ -96,11 +99,15 @@ def kernel_heads(
             kernel_BM = gaussian(scaled_NC[start : start + BLOCK], landmark_MC)
             left_MM += (kernel_BM.T @ kernel_BM).double()
             right_MT += kernel_BM.T.double() @ value_NT[start : start + BLOCK]
-    for penalty in penalties:
-        system_MM = left_MM.clone() if landmarks is None else left_MM + penalty * kernel_MM
+    for penalty in sorted(penalties):
         if landmarks is None:
+            system_MM = left_MM.clone()
             system_MM.diagonal().add_(penalty)
-        yield penalty, Kernel(scale_C, descriptor_NC[chosen_M], _solved(system_MM, right_MT))
+        else:
+            system_MM = left_MM.add(kernel_MM, alpha=penalty)
+        weight_MT = _solved(system_MM, right_MT)
+        del system_MM  # before the next one is made
+        yield penalty, Kernel(scale_C, descriptor_NC[chosen_M], weight_MT)
 
 
 def _solved(system_MM: Tensor, right_MT: Tensor) -> Tensor:

@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from distributed.system import MEMORY_LIMIT
+import numpy as np
+from torch import Tensor
 
 from storage.tracking import training_run
 from tasks.caching import StageRun
@@ -24,14 +25,13 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
         opened.train_descriptors(config.pooling).single(),
         opened.validation_descriptors(config.pooling),
     )
-    landmarks = config.landmarks_of(len(train_NC), MEMORY_LIMIT)
+    landmarks = config.landmarks_of(len(train_NC))
     solver = (
         "linear" if config.kernel == "linear" else "exact kernel" if landmarks is None else f"{landmarks:,} landmarks"
     )
-    penalties = sorted(config.penalties)
     with (
         training_run(run.workspace, "regression", run.work / "run_id") as log,
-        progress(f"regression of {len(train_NC):,} images ({solver})", len(penalties)) as on_step,
+        progress(f"regression of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
     ):
         log.params({**settings(backbone, config, seed), "solver": solver})
 
@@ -42,23 +42,26 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
             return opened.truth.ndcg_auc(project(head, validation).numpy())
 
         space = caption_space(tfidf_from(opened.tfidf_table), config.topics, seed)
-        heads: Iterator[tuple[float, Head]] = (
-            linear_heads(train_NC, space.target_NT, penalties)
-            if config.kernel == "linear"
-            else kernel_heads(
-                train_NC,
-                space.target_NT,
-                penalties,
-                blocks=opened.blocks(config.pooling),
-                bandwidth=config.bandwidth,
-                landmarks=landmarks,
-                seed=seed,
-            )
-        )
-        fit = best_of(heads, score)
+        fit = best_of(_heads(train_NC, space.target_NT, config, opened.blocks(config.pooling), seed), score)
         best = fit.scores[fit.penalty]
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
-        facts = {"penalty": fit.penalty, "scores": fit.scores}
+        facts = {"solver": solver, "penalty": fit.penalty, "scores": fit.scores}
         model = opened.model("regression", config.pooling, fit.head)
         certainty = ASKED_CERTAINTY if isinstance(fit.head, Kernel) else None
         write(run, model, opened.vocabulary, log.run_id, best, facts, text_VT=space.text_VT, certainty=certainty)
+
+
+def _heads(
+    train_NC: Tensor, target_NT: np.ndarray, config: RidgeConfig, blocks: tuple[int, ...], seed: int
+) -> Iterator[tuple[float, Head]]:
+    if config.kernel == "linear":
+        return linear_heads(train_NC, target_NT, config.penalties)
+    return kernel_heads(
+        train_NC,
+        target_NT,
+        config.penalties,
+        blocks=blocks,
+        bandwidth=config.bandwidth,
+        landmarks=config.landmarks_of(len(train_NC)),
+        seed=seed,
+    )

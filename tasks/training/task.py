@@ -11,6 +11,7 @@ from tasks.errors import InputError
 from tasks.model.config import BackboneConfig
 from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
 from tasks.training.inputs import TrainingData
+from tasks.training.memory import usable_memory
 
 
 @stage(
@@ -40,6 +41,11 @@ def train_ridge_head(
     from tasks.training.ridge_stage import train
 
     train(run, data, backbone, config, seed)
+
+
+def fit_to_memory(config: RidgeConfig) -> RidgeConfig:
+    """The settings that this machine has the memory for; taken before a stage's key, as they change what it answers."""
+    return config.within(usable_memory())
 
 
 def sound_candidates(

@@ -224,6 +224,19 @@ def test_a_line_of_code_reruns_the_stages_that_run_it(
     assert steps_run(trained_copy.train().answer) == expected
 
 
+def test_little_memory_takes_landmarks(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    def solver() -> str:
+        files = trained_copy.workspace.glob("artifacts/training/*/training.json")
+        newest = max(files, key=lambda file: file.stat().st_mtime)
+        return str(json.loads(newest.read_text())["solver"])
+
+    trained_copy.train("ridge.landmarks=20")
+    assert solver() == "exact kernel"
+    monkeypatch.setattr("tasks.training.task.usable_memory", lambda: 100)
+    assert "ridge" in steps_run(trained_copy.train("ridge.landmarks=20").answer)
+    assert solver() == "20 landmarks"
+
+
 def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     space = ridge_stage.caption_space
     monkeypatch.setattr(

@@ -2,7 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.workspace import WORKSPACE_MARK, Workspace, locked
+from storage.local_files import WORKSPACE_MARK
+from storage.workspace import Workspace, locked
 from tests.command import Outcome, scenekin
 from tests.indexes import TEN, publish_images
 
@@ -60,6 +61,9 @@ def test_what_is_not_there_is_said(workspace: Workspace, tmp_path: Path) -> None
         assert "There is no index 'other'" in versions(workspace, action, "--name", "other").sentence
         assert "cannot name an index" in versions(workspace, action, "--name", "../main").sentence
         assert "no workspace" in scenekin("versions", action, "--workspace", tmp_path / "none").sentence
+        (tmp_path / "photos").mkdir(exist_ok=True)
+        assert "There is no index" in scenekin("versions", action, "--workspace", tmp_path / "photos").sentence
+        assert not any((tmp_path / "photos").iterdir())
 
 
 def test_going_back_waits_for_no_one_who_writes(workspace: Workspace) -> None:

@@ -74,10 +74,11 @@ def check_maps(explanation: Explanation, *shapes: tuple[int, int]) -> None:
 
 
 def test_a_map_of_a_linear_network_by_hand() -> None:
-    """The chain rule written out: φ = v / |v|, v = (x − shift) L, x = p / |p|, p the average of A."""
+    """The chain rule written out: φ = v / |v|, v = (x − shift) L + bias, x = p / |p|, p the average of A."""
     model, pictures_HWC = model_of("gap", "projection"), pictures()
+    bias_D = model.head.bias_D.data = random(WIDE, seed=6)
     explanation = explain(model, *pictures_HWC)
-    shift_C, linear_CD = model.head.shift_C.detach(), model.head.linear_CD.detach()
+    shift_C, linear_CD = model.head.shift_C, model.head.linear_CD.detach()
     embedding_2D = [model(pixels_HWC[None])[0].detach() for pixels_HWC in pictures_HWC]
     contribution_D = embedding_2D[0] * embedding_2D[1]
     for pixels_HWC, other_D, found_HW in (
@@ -87,7 +88,7 @@ def test_a_map_of_a_linear_network_by_hand() -> None:
         map_CHW = model.outputs(pixels_HWC[None]).map_BCHW[0].detach()
         average_C = map_CHW.mean((1, 2))
         x_C = average_C / average_C.norm()
-        v_D = (x_C - shift_C) @ linear_CD
+        v_D = (x_C - shift_C) @ linear_CD + bias_D
         phi_D = v_D / v_D.norm()
         largest_D = torch.zeros(WIDE).index_fill(0, contribution_D.topk(5).indices, 1)
         by_phi_D = other_D * largest_D

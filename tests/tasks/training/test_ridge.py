@@ -196,11 +196,24 @@ def test_words_go_by_the_right_singular_vectors_and_the_root_of_their_values() -
         (500, 16e9, None),
         (20_000, 8e9, 8192),
         (17_000, 8e9, None),
-        (8192, 1e9, None),
+        (8192, 0, None),
+        (8193, 0, 8192),
     ],
 )
 def test_many_images_or_little_memory_take_landmarks(images: int, memory: float, landmarks: int | None) -> None:
-    assert RidgeConfig().landmarks_of(images, memory) == landmarks
+    assert RidgeConfig().within(memory).landmarks_of(images) == landmarks
+
+
+def test_plenty_of_memory_changes_no_setting() -> None:
+    assert RidgeConfig().within(16e9) == RidgeConfig()
+
+
+@pytest.mark.parametrize("landmarks", [None, 20])
+def test_penalties_rise_however_they_are_given(landmarks: int | None) -> None:
+    options = {"blocks": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
+    falling = PENALTIES[::-1]
+    assert [penalty for penalty, _ in kernel_heads(random(60, 8), target(), falling, **options)] == [*PENALTIES]
+    assert [penalty for penalty, _ in linear_heads(random(60, 8), target(), falling)] == [*PENALTIES]
 
 
 def test_a_prefix_of_the_dimensions_is_the_smaller_embedding() -> None:
