@@ -367,9 +367,15 @@ def test_a_training_that_ends_early_registers_nothing(
 
 
 def test_a_rate_at_which_training_diverges_is_never_the_best(trained_copy: Trained) -> None:
-    """P04: the loss, the step and the images are named; the run is FAILED, and what was registered stays so."""
     sentence = trained_copy.train("candidates=[v_v]", "triplets.learning_rate=1e30").sentence
-    assert re.search(r"The loss is (nan|inf) at update \d+, with .+; training stops\.", sentence)
+    assert "Training collapsed: all images came to look alike; lower the learning rate" in sentence
+    assert registered_versions(trained_copy.workspace) == [1]
+
+
+def test_a_loss_that_is_not_finite_ends_training(trained_copy: Trained) -> None:
+    """P04: the loss, the step and the images are named; the run is FAILED, and what was registered stays so."""
+    sentence = trained_copy.train("candidates=[v_v]", "triplets.margin=1e39").sentence
+    assert re.search(r"The loss is (nan|inf) at update 1, with .+; training stops\.", sentence)
     assert trained_copy.training_runs()[0].info.status == "FAILED"
     assert registered_versions(trained_copy.workspace) == [1]
 
