@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scenekin.commands.running import say, short
-from scenekin.commands.words import tell_words, versions, words_facts
+from scenekin.commands.words import tell_words, versions
 from scenekin.outputs import check_output
 from tasks.errors import InputError
 
@@ -39,7 +39,7 @@ def search_many(
         bulk = search_files(searcher, list_queries(source, image_column), out, words, top, recall)
     seconds = round(time.monotonic() - started, 1)
     counts = {"listed": bulk.listed, "answered": bulk.answered, "refused": bulk.refused}
-    query = {"image": None if source is None else str(source), **words_facts(words)}
+    query = {"image": None if source is None else str(source), **words.facts}
     lines = [
         f"{bulk.answered:,} of {bulk.listed:,} queries answered in {short(out.absolute())}, "
         f"{len(bulk.refused)} refused, {seconds} s",

@@ -8,7 +8,7 @@ import typer
 from scenekin.commands.bulk import search_many
 from scenekin.commands.options import AsJson, ImageColumn, Workspace
 from scenekin.commands.running import say
-from scenekin.commands.words import tell_words, versions, words_facts
+from scenekin.commands.words import tell_words, versions
 from tasks.errors import InputError
 
 ADDING = "Words to move towards; may be repeated. A number behind the last colon is a weight: `snow:2`, `16:9:1`."
@@ -77,7 +77,7 @@ def search(
     results = searcher.nearest(asked, top, recall)
     answer = {
         **versions(searcher, top, recall),
-        "query": {"image": str(query) if query is not None else id, "text": text, **words_facts(asked)},
+        "query": {"image": str(query) if query is not None else id, "text": text, **asked.facts},
         "results": [asdict(result) for result in results],
     }
     lines = [f"{result.rank:>4}  {result.score:.3f}  {result.image_id}" for result in results]

@@ -21,17 +21,6 @@ def versions(searcher: "Searcher", top: int, recall: float) -> dict[str, Any]:
     }
 
 
-def words_facts(words: "Words") -> dict[str, Any]:
-    """What words did, as JSON."""
-    return {
-        "added": list(words.added),
-        "removed": list(words.removed),
-        "unknown_terms": list(words.unknown_terms),
-        "suggestions": {word: list(near) for word, near in words.suggestions.items()},
-        "passed_over": dict(words.passed_over),
-    }
-
-
 def tell_words(words: "Words") -> None:
     """Say on standard error which words do nothing, and which are spelled like them."""
     for note in words.notes:

@@ -101,15 +101,7 @@ def search_answer(served: Served, question: Question, query: Query, image: str |
         )
         for result in served.searcher.nearest(query, question.top, question.recall)
     ]
-    asked = Asked(
-        image=image,
-        text=question.text,
-        added=list(query.added),
-        removed=list(query.removed),
-        unknown_terms=list(query.unknown_terms),
-        suggestions={word: list(near) for word, near in query.suggestions.items()},
-        passed_over=dict(query.passed_over),
-    )
+    asked = Asked(image=image, text=question.text, **query.facts)
     told = index_answer(served)
     _, recall = served.searcher.effort(question.top, question.recall)
     index = SearchedIndex(**dict(told.index), recall=recall)

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -33,6 +34,17 @@ class Words:
     suggestions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     passed_over: Mapping[str, str] = field(default_factory=dict)
     moves: tuple[tuple[float, np.ndarray], ...] = ()
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What words did, as JSON says it."""
+        return {
+            "added": list(self.added),
+            "removed": list(self.removed),
+            "unknown_terms": list(self.unknown_terms),
+            "suggestions": {word: list(near) for word, near in self.suggestions.items()},
+            "passed_over": dict(self.passed_over),
+        }
 
     @property
     def notes(self) -> list[str]:

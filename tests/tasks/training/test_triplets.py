@@ -46,8 +46,9 @@ def new_head() -> Projection:
     return Projection(torch.zeros(10), random(10, 4, seed=5))
 
 
-def embedder(head: Projection) -> Callable[[np.ndarray], Tensor]:
-    return lambda rows: head(descriptors()[torch.from_numpy(rows)], torch.arange(len(rows)), len(rows))
+def embedder(head: Projection, descriptor_NC: Tensor | None = None) -> Callable[[np.ndarray], Tensor]:
+    of_NC = descriptors() if descriptor_NC is None else descriptor_NC
+    return lambda rows: head(of_NC[torch.from_numpy(rows)], torch.arange(len(rows)), len(rows))
 
 
 def separation(head: Projection) -> float:
@@ -335,7 +336,7 @@ def test_a_layer_that_magnifies_makes_no_step_of_the_shift_larger() -> None:
     head, told = Projection(near_NC.mean(0), 1000 * random(10, 4, seed=5)), []
     train_embedded(
         head,
-        lambda rows: head(near_NC[torch.from_numpy(rows)], torch.arange(len(rows)), len(rows)),
+        embedder(head, near_NC),
         RELEVANCE,
         SMALL,
         seed=0,
@@ -353,7 +354,7 @@ def test_a_collapse_ends_training_and_is_said() -> None:
     config = SMALL.model_copy(update={"learning_rate": 1.0, "hardest": 1, "refreshes": 200, "patience": 200})
     progress = train_embedded(
         head,
-        lambda rows: head(shared[torch.from_numpy(rows)], torch.arange(len(rows)), len(rows)),
+        embedder(head, shared),
         eight,
         config,
         seed=0,
