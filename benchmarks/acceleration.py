@@ -15,12 +15,11 @@ import torch
 from rounds import seconds
 from torch import Tensor
 
-from tasks.model.acceleration import WORTH, accelerate
-from tasks.model.backbones import ARCHITECTURES, create_backbone
+from tasks.model.architectures import ARCHITECTURES, create_backbone
+from tasks.model.backbone import Outputs
 from tasks.model.config import BackboneConfig
 from tasks.model.device import choose_device
-from tasks.model.folding import fold_batch_norm
-from tasks.model.outputs import Outputs
+from tasks.model.inference import WORTH, accelerate, fold_batch_norm
 
 PLAIN, FOLDED = "torch, plain", "torch, folded"
 

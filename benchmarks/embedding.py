@@ -16,7 +16,7 @@ from rounds import seconds
 from tasks.embedding.embed import embed_images
 from tasks.images.loader import load_batches
 from tasks.images.preprocess import normalise
-from tasks.model.backbones import ARCHITECTURES, create_backbone, preprocessing_of
+from tasks.model.architectures import ARCHITECTURES, create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.device import choose_device
 from tasks.model.head import Projection

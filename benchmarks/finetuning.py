@@ -24,7 +24,7 @@ from tasks.model.device import choose_device
 from tasks.training.config import TripletConfig
 from tasks.training.embedders import through_network
 from tasks.training.mining import Relevance
-from tasks.training.triplets import train_triplets
+from tasks.training.triplet_loop import train_triplets
 
 
 def measure(paths: list[str], args: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tasks.collection.demo import write_collection
+from tasks.demo.collection import write_collection
 
 
 @contextmanager

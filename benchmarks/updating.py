@@ -24,8 +24,8 @@ from flows.config import Config
 from flows.index import index_flow
 from flows.results import IndexResult
 from flows.train import train_flow
-from scenekin.commands.running import quieten, run_flow
-from tasks.collection.demo import write_collection
+from scenekin.local_run import quieten, run_flow
+from tasks.demo.collection import write_collection
 from tasks.embedding import embed
 
 SIZE = (160, 120)

@@ -22,12 +22,12 @@ from typing import BinaryIO
 import numpy as np
 from PIL import Image
 
+from tasks.collection.arrow import caption_table, image_table, problem_table
 from tasks.collection.check import summary
 from tasks.collection.config import CollectionConfig
 from tasks.collection.formats import READERS
 from tasks.collection.gather import gather
 from tasks.collection.records import Files
-from tasks.collection.tables import caption_table, image_table, problem_table
 from tasks.progress import progress
 
 IMAGE_DATA, REGIONS = "image_data.json", "region_descriptions.json"

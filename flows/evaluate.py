@@ -6,8 +6,8 @@ from typing import Literal
 from prefect import flow
 
 from flows.config import Config
-from flows.opening import opened
 from flows.results import EvaluateResult, ModelVersion
+from flows.run import open_run
 from flows.steps import prepare, read, report_on
 from tasks.caching import Runtime
 from tasks.evaluation.task import keep_report
@@ -30,7 +30,7 @@ def evaluate_flow(
 
     `columns` are those of CollectionConfig where this collection has others than the one trained on.
     """
-    with opened("evaluate-flow", workspace, collection, images, runtime or Runtime(), rehash) as run:
+    with open_run("evaluate-flow", workspace, collection, images, runtime or Runtime(), rehash) as run:
         registered = find_registered(run.workspace, model)
         config = Config.model_validate_json(registered.config)
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)

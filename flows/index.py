@@ -5,8 +5,8 @@ import time
 from prefect import flow
 
 from flows.config import Config
-from flows.opening import opened
 from flows.results import IndexResult, ModelVersion
+from flows.run import open_run
 from flows.steps import read
 from storage.artifacts import narrow
 from tasks.collection.task import problem_counts
@@ -30,7 +30,7 @@ def index_flow(
     """Embed what is new and publish a version; without a collection, the demo's."""
     config = config or Config()
     started = time.monotonic()
-    with opened("index-flow", workspace, collection, images, config.runtime, rehash) as run:
+    with open_run("index-flow", workspace, collection, images, config.runtime, rehash) as run:
         check_index(run.workspace, name, run.source)
         registered = find_registered(run.workspace, model)
         read_images = read(run, format, config)

@@ -3,8 +3,8 @@
 from prefect import flow
 
 from flows.config import Config
-from flows.opening import opened
 from flows.results import CandidateFigures, ModelVersion, TrainResult
+from flows.run import open_run
 from flows.steps import Prepared, prepare, read, report_on
 from storage.artifacts import Artifact, narrow, seconds_of
 from tasks.caching import Runner
@@ -28,7 +28,7 @@ def train_flow(
 ) -> TrainResult:
     """Train the candidates, compare them on validation, register the best; without a collection, the demo's."""
     config = config or Config()
-    with opened("train-flow", workspace, collection, images, config.runtime, rehash) as run:
+    with open_run("train-flow", workspace, collection, images, config.runtime, rehash) as run:
         prepared = prepare(run, read(run, format, config), "validation", config)
         trained = train_candidates(run, prepared, config)
         sound, notes = sound_candidates(run.workspace, trained)

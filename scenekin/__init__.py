@@ -7,9 +7,9 @@ if TYPE_CHECKING:
     from scenekin.searcher import Result, Searcher
     from tasks.metrics.ndcg import ndcg
     from tasks.metrics.pcc import pcc
-    from tasks.model.losses import triplet_loss
     from tasks.model.pooling import rmac
     from tasks.surrogate.neighbours import nearest_neighbours
+    from tasks.training.losses import triplet_loss
 
 # Imported when first asked for: each pulls in libraries that the others do not need.
 _HOMES = {
@@ -19,7 +19,7 @@ _HOMES = {
     "nearest_neighbours": "tasks.surrogate.neighbours",
     "pcc": "tasks.metrics.pcc",
     "rmac": "tasks.model.pooling",
-    "triplet_loss": "tasks.model.losses",
+    "triplet_loss": "tasks.training.losses",
 }
 
 __all__ = ["Result", "Searcher", "ndcg", "nearest_neighbours", "pcc", "rmac", "triplet_loss"]

@@ -16,12 +16,12 @@ from scenekin.commands.duplicates import duplicates
 from scenekin.commands.evaluate import evaluate
 from scenekin.commands.explain import explain
 from scenekin.commands.index import index
-from scenekin.commands.options import Workspace
 from scenekin.commands.search import search
 from scenekin.commands.serve import serve
 from scenekin.commands.train import train
 from scenekin.commands.versions import versions
 from scenekin.interrupt import end_soon_on_interrupt
+from scenekin.options import Workspace
 from storage.errors import StorageError
 from tasks.errors import InputError
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from storage.files import list_tree
+from storage.source.tree import list_tree
 from tasks.collection.image_names import is_image
+from tasks.collection.parsing.table_files import TEXT_TABLES, open_table
+from tasks.collection.parsing.text import decode_text, is_unicode, numbered_lines, printable
 from tasks.collection.readers.table import image_column
 from tasks.collection.records import Files, Problem
-from tasks.collection.table_files import TEXT_TABLES, open_table
-from tasks.collection.text import decode_text, is_unicode, numbered_lines, printable
 from tasks.errors import InputError
 
 Refused = dict[str, str]  # an item, and the reason

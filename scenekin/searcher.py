@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 import torch
 
-from storage.files import read_below
-from storage.index import Manifest, approximate_file, current_version, index_rows, index_vectors, no_index, read_current
+from storage.index.manifest import Manifest
+from storage.index.rows import approximate_file, index_rows, index_vectors
+from storage.index.versions import current_version, no_index, read_current
 from storage.models import sound_model
+from storage.source.tree import read_below
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
 from tasks.images.preprocess import to_pixels
-from tasks.model.folder import load
+from tasks.model.persistence import load
 from tasks.model.scene_model import SceneModel
-from tasks.model.text import TextModel, load_text
+from tasks.model.text_model import TextModel, load_text
 from tasks.search.explanation import Explanation, explain
+from tasks.search.modifiers import ADD, REMOVE
 from tasks.search.ranking import rank
-from tasks.search.steering import ADD, REMOVE
 from tasks.search.words import Words, embed_phrase, read_words
 
 RECALL = 0.95  # what is asked of an approximate index

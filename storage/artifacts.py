@@ -2,15 +2,15 @@
 
 import hashlib
 import json
-import os
 import shutil
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from storage.atomic import fresh_folder
+from storage.checksum import file_digest
 from storage.workspace import Workspace
 
 MANIFEST = "artifact.json"
@@ -72,21 +72,6 @@ def narrow(workspace: Workspace, artifact: Artifact, *names: str) -> Artifact:
     return artifact.model_copy(update={"digest": _digest_of(files)})
 
 
-@contextmanager
-def fresh_folder(final: Path) -> Iterator[Path]:
-    """A temporary folder beside `final` that replaces it in one rename on success and is removed on failure."""
-    temporary = final.parent / f".{final.name}.{os.getpid()}.tmp"
-    shutil.rmtree(temporary, ignore_errors=True)
-    temporary.mkdir(parents=True)
-    try:
-        yield temporary
-        if final.exists():
-            shutil.rmtree(final)
-        temporary.rename(final)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
 def clear_leftovers(workspace: Workspace) -> None:
     """Remove what killed processes left half-written. The caller holds the workspace's lock."""
     for leftover in [
@@ -97,12 +82,6 @@ def clear_leftovers(workspace: Workspace) -> None:
         *workspace.root.glob(".demo-*"),
     ]:
         shutil.rmtree(leftover) if leftover.is_dir() else leftover.unlink()
-
-
-def file_digest(path: Path) -> str:
-    """SHA-256 of a file's bytes, in hexadecimal."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
 def _digest_of(files: Mapping[str, Mapping[str, object]]) -> str:

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from storage.artifacts import file_digest, fresh_folder
+from storage.atomic import fresh_folder
+from storage.checksum import file_digest
 from storage.errors import StorageError
 from storage.workspace import Workspace
 

@@ -11,8 +11,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from storage.errors import StorageError
-from storage.local_files import WORKSPACE_MARK
 from storage.settings import Settings
+from storage.source.local_files import WORKSPACE_MARK
 
 
 @dataclass(frozen=True)

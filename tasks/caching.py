@@ -22,8 +22,8 @@ from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel, ConfigDict, Field
 
 from storage.artifacts import Artifact, find_artifact, folder_of, seconds_of, write_artifact
-from storage.files import Source, reader
 from storage.models import ModelRef
+from storage.source.tree import Source, reader
 from storage.workspace import Workspace
 from tasks.source import source_digest
 

@@ -48,7 +48,7 @@ def trained(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> "T
 
     Beside the scenes the collection has a byte copy of one, without captions, and a captioned file that is no image.
     """
-    from tasks.collection.demo import write_collection
+    from tasks.demo.collection import write_collection
     from tests.trained import QUICK, Trained, write_config
 
     folder = tmp_path_factory.mktemp("trained")

@@ -6,9 +6,9 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from storage.index import IndexModel, Manifest, Refused
+from storage.index.manifest import IndexModel, Manifest, Refused
+from storage.index.publish import publish
 from storage.models import ModelRef
-from storage.publishing import publish
 from storage.tables import table_writer, vectors
 from storage.workspace import Workspace
 

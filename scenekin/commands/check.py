@@ -2,7 +2,9 @@
 
 import os
 
-from scenekin.commands.options import (
+from scenekin.console import say
+from scenekin.local_run import columns_of, settings_of
+from scenekin.options import (
     AsJson,
     Assignments,
     CaptionColumn,
@@ -13,7 +15,6 @@ from scenekin.commands.options import (
     Images,
     Workspace,
 )
-from scenekin.commands.running import columns_of, say, settings_of
 
 
 def check(
@@ -28,7 +29,7 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Say what a collection holds and what is wrong with it; writes nothing."""
-    from storage.files import Source
+    from storage.source.tree import Source
     from tasks.collection.check import describe, summary
     from tasks.collection.config import CollectionConfig
     from tasks.collection.gather import gather

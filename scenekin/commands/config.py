@@ -1,6 +1,6 @@
 """`scenekin config`."""
 
-from scenekin.commands.options import Workspace
+from scenekin.options import Workspace
 
 
 def config(workspace: Workspace = None) -> None:  # noqa: ARG001  taken by every command

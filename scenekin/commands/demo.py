@@ -7,9 +7,10 @@ from pathlib import Path
 
 from scenekin.commands.evaluate import evaluate_text
 from scenekin.commands.index import index_text
-from scenekin.commands.options import Workspace
-from scenekin.commands.running import quieten, run_flow, short
 from scenekin.commands.train import train_text
+from scenekin.console import short
+from scenekin.local_run import quieten, run_flow
+from scenekin.options import Workspace
 
 
 def demo(workspace: Workspace = None) -> None:
@@ -20,7 +21,7 @@ def demo(workspace: Workspace = None) -> None:
     from flows.index import index_flow
     from flows.train import train_flow
     from storage.workspace import open_workspace
-    from tasks.collection.task import demo_collection
+    from tasks.demo.task import demo_collection
     from tasks.training.config import TripletConfig
 
     space = open_workspace(workspace)

@@ -6,8 +6,8 @@ from typing import Annotated, Any, Optional
 
 import typer
 
-from scenekin.commands.options import AsJson, Workspace
-from scenekin.commands.running import say, short
+from scenekin.console import say, short
+from scenekin.options import AsJson, Workspace
 from scenekin.outputs import check_output
 
 SHOWN = 20  # groups that are told to people
@@ -24,7 +24,7 @@ def duplicates(
     json: AsJson = False,
 ) -> None:
     """Report the images of an index that are nearly the same, in groups, byte copies told apart."""
-    from scenekin.duplicates import FORMATS, duplicate_table, write_report
+    from scenekin.duplicate_report import FORMATS, duplicate_table, write_report
     from scenekin.searcher import Searcher
 
     if out is not None:

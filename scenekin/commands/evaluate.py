@@ -5,7 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenekin.commands.options import (
+from scenekin.console import interval_text, say, short
+from scenekin.local_run import columns_of, path_text, run_flow, settings_of
+from scenekin.options import (
     AsJson,
     Assignments,
     CaptionColumn,
@@ -18,9 +20,7 @@ from scenekin.commands.options import (
     Rehash,
     Workspace,
 )
-from scenekin.commands.running import columns_of, path_text, run_flow, say, settings_of, short
-from scenekin.commands.texts import interval_text
-from tasks.metrics.wording import figure_text
+from tasks.metrics.formatting import format_figure
 
 if TYPE_CHECKING:
     from flows.results import EvaluateResult
@@ -61,7 +61,7 @@ def evaluate_text(result: "EvaluateResult") -> str:
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
-        figures = (figure_text(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
+        figures = (format_figure(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
         lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *figures))
     for name, words in result.words.items():
         without, at_90, at_80 = (f"{100 * words[at]:.0f} %" for at in ("without", "at_90", "at_80"))
@@ -80,7 +80,7 @@ def table_text(result: "EvaluateResult") -> str:
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
         ndcg, pcc = (
-            f"{figure_text(summary[auc]):>5} {interval_text(summary[f'{auc}_interval'])}"
+            f"{format_figure(summary[auc]):>5} {interval_text(summary[f'{auc}_interval'])}"
             for auc in ("ndcg_auc", "pcc_auc")
         )
         lines.append(f"{summary['label']:32} {ndcg:21} {pcc}".rstrip())

@@ -4,7 +4,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenekin.commands.options import (
+from scenekin.console import problems_text, say
+from scenekin.local_run import columns_of, path_text, run_flow, settings_of
+from scenekin.options import (
     AsJson,
     Assignments,
     CaptionColumn,
@@ -17,8 +19,6 @@ from scenekin.commands.options import (
     Rehash,
     Workspace,
 )
-from scenekin.commands.running import columns_of, path_text, run_flow, say, settings_of
-from scenekin.commands.texts import problems_text
 
 if TYPE_CHECKING:
     from flows.results import IndexResult

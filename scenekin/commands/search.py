@@ -1,15 +1,20 @@
 """`scenekin search`."""
 
+import time
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Optional
 
 import typer
 
-from scenekin.commands.bulk import search_many
-from scenekin.commands.options import AsJson, ImageColumn, Workspace
-from scenekin.commands.running import say
-from scenekin.commands.words import tell_words, versions
+from scenekin.console import say, short, tell_words, versions
+from scenekin.options import AsJson, ImageColumn, Workspace
+from scenekin.outputs import check_output
 from tasks.errors import InputError
+
+if TYPE_CHECKING:
+    from scenekin.searcher import Searcher
+    from tasks.search.words import Words
+
 
 ADDING = "Words to move towards; may be repeated. A number behind the last colon is a weight: `snow:2`, `16:9:1`."
 Added = Annotated[Optional[list[str]], typer.Option("--add", metavar="TERM", help=ADDING)]  # noqa: UP045
@@ -56,7 +61,7 @@ def search(
     """Find the indexed images whose scene is nearest to a query's, moved by words where the model knows any."""
     from dataclasses import asdict
 
-    from scenekin.commands.explanations import explain_results
+    from scenekin.commands.explain import explain_results
     from scenekin.searcher import RECALL, Searcher
 
     recall = RECALL if recall is None else recall
@@ -89,3 +94,42 @@ def search(
         lines += [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in shown["refused"]]
     tell_words(asked)
     say(answer, json, "\n".join(lines) or "The index is empty.")
+
+
+def search_many(
+    searcher: "Searcher",
+    source: Path | None,
+    ids: str | None,
+    out: Path | None,
+    image_column: str | None,
+    words: "Words",
+    top: int,
+    recall: float,
+    json: bool,
+) -> None:
+    """Search for a folder's or a list's images, or for all of the index, and say what came of it."""
+    from scenekin.batch_search import search_files, search_index
+    from scenekin.queries import list_queries
+
+    if out is None or (source is None) == (ids is None) or ids not in (None, "all"):
+        raise InputError("Give a folder or list of images, or --ids all, and --out F.parquet for the results.")
+    check_output(out, ".parquet")
+    started = time.monotonic()
+    if source is None:
+        bulk = search_index(searcher, out, words, top, recall)
+    else:
+        bulk = search_files(searcher, list_queries(source, image_column), out, words, top, recall)
+    seconds = round(time.monotonic() - started, 1)
+    counts = {"listed": bulk.listed, "answered": bulk.answered, "refused": bulk.refused}
+    query = {"image": None if source is None else str(source), **words.facts}
+    lines = [
+        f"{bulk.answered:,} of {bulk.listed:,} queries answered in {short(out.absolute())}, "
+        f"{len(bulk.refused)} refused, {seconds} s",
+        *(f"  refused {refusal['item']}: {refusal['reason']}" for refusal in bulk.refused),
+    ]
+    tell_words(words)
+    say(
+        {**versions(searcher, top, recall), "query": query, "out": str(out), **counts, "seconds": seconds},
+        json,
+        "\n".join(lines),
+    )

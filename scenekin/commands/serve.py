@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from scenekin.commands.options import Workspace
+from scenekin.options import Workspace
 
 
 def serve(
@@ -20,7 +20,7 @@ def serve(
     """Search in the browser: a web page and its REST API (/openapi.json)."""
     from ipaddress import ip_address
 
-    from storage.index import current_manifest
+    from storage.index.versions import current_manifest
     from storage.workspace import find_workspace
 
     space = find_workspace(workspace)
@@ -29,7 +29,7 @@ def serve(
         import uvicorn
 
         from scenekin.web.app import create_app
-        from scenekin.web.hosts import LOOPBACK
+        from scenekin.web.middleware import LOOPBACK
 
         address, port = listener.getsockname()[:2]
         shown = f"[{address}]" if ":" in address else address

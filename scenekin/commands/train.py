@@ -3,7 +3,9 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenekin.commands.options import (
+from scenekin.console import interval_text, problems_text, say, short
+from scenekin.local_run import columns_of, path_text, run_flow, settings_of
+from scenekin.options import (
     AsJson,
     Assignments,
     CaptionColumn,
@@ -15,9 +17,7 @@ from scenekin.commands.options import (
     Rehash,
     Workspace,
 )
-from scenekin.commands.running import columns_of, path_text, run_flow, say, settings_of, short
-from scenekin.commands.texts import interval_text, problems_text
-from tasks.metrics.wording import figure_text
+from tasks.metrics.formatting import format_figure
 
 if TYPE_CHECKING:
     from flows.results import TrainResult
@@ -48,7 +48,7 @@ def train_text(result: "TrainResult") -> str:
     """What came of a training, for people."""
     lines = [f"scenekin version {result.model.version} ({', '.join(result.model.aliases)}): {result.reason}"]
     for candidate in sorted(result.candidates, key=lambda each: -(each.metrics.get("ndcg_auc") or 0)):
-        figure, interval = figure_text(candidate.metrics.get("ndcg_auc")), interval_text(candidate.ndcg_auc_interval)
+        figure, interval = format_figure(candidate.metrics.get("ndcg_auc")), interval_text(candidate.ndcg_auc_interval)
         behind = _behind(candidate.to_best) if candidate.to_best else ""
         figures = f"validation NDCG AUC {figure} {interval}{behind}, trained in {candidate.seconds:.0f} s"
         lines.append(f"  {candidate.label:14}  {figures}")
@@ -61,4 +61,4 @@ def train_text(result: "TrainResult") -> str:
 def _behind(to_best: "Gain") -> str:
     """How much more the best has."""
     low, high = to_best.ndcg_auc_interval or (0.0, 0.0)
-    return f", {figure_text(-(to_best.ndcg_auc or 0.0))} {interval_text((-high, -low))} behind"
+    return f", {format_figure(-(to_best.ndcg_auc or 0.0))} {interval_text((-high, -low))} behind"

@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
 
 import typer
 
-from scenekin.commands.options import AsJson, Workspace
-from scenekin.commands.running import say
+from scenekin.console import say
+from scenekin.options import AsJson, Workspace
 
 if TYPE_CHECKING:
     from storage.workspace import Workspace as Space
@@ -19,7 +19,7 @@ def versions(
     json: AsJson = False,
 ) -> None:
     """List the versions of an index, or make an earlier one current again."""
-    from storage.index import roll_back
+    from storage.index.versions import roll_back
     from storage.workspace import find_workspace, locked, open_workspace
 
     if to is not None and action != "rollback":
@@ -35,7 +35,7 @@ def versions(
 
 def _rows(space: "Space", name: str) -> list[dict[str, Any]]:
     from storage.errors import StorageError
-    from storage.index import current_version, no_index, read_manifest, version_numbers
+    from storage.index.versions import current_version, no_index, read_manifest, version_numbers
 
     current, rows = current_version(space, name), []
     for version in version_numbers(space, name):

@@ -5,11 +5,10 @@ from typing import Annotated
 from fastapi import APIRouter, Form
 from fastapi import Query as Parameters
 
-from scenekin.web.answers import IndexAnswer, SearchAnswer, Word, WordsAnswer, index_answer, search_answer
 from scenekin.web.errors import Problem
-from scenekin.web.live import LiveIndex
-from scenekin.web.questions import Question, UploadQuestion
-from scenekin.web.served import Served
+from scenekin.web.parameters import Question, UploadQuestion
+from scenekin.web.responses import IndexAnswer, SearchAnswer, Word, WordsAnswer, index_answer, search_answer
+from scenekin.web.served_index import LiveIndex, Served
 
 router = APIRouter(
     prefix="/api",

@@ -6,13 +6,10 @@ from contextlib import asynccontextmanager
 from anyio import create_task_group
 from fastapi import FastAPI
 
-from scenekin.web import api, images, page, reasons
+from scenekin.web import api, explain, images, page
 from scenekin.web.errors import tell_errors
-from scenekin.web.head import AnswerHead
-from scenekin.web.headers import SafeHeaders
-from scenekin.web.hosts import KnownHosts
-from scenekin.web.limits import LimitBody
-from scenekin.web.live import Live
+from scenekin.web.middleware import AnswerHead, KnownHosts, LimitBody, SafeHeaders
+from scenekin.web.served_index import Live
 from scenekin.web.thumbnails import Cache
 from storage.workspace import Workspace
 
@@ -34,7 +31,7 @@ def create_app(workspace: Workspace, name: str = "main", hosts: Iterable[str] = 
     app.add_middleware(KnownHosts, hosts=hosts)
     app.add_middleware(SafeHeaders)
     tell_errors(app)
-    for module in (api, reasons, images, page):
+    for module in (api, explain, images, page):
         app.include_router(module.router)
     return app
 

@@ -6,9 +6,8 @@ from fastapi import APIRouter, Header, Request
 from starlette.responses import Response
 
 from scenekin.web.errors import Problem
-from scenekin.web.live import LiveIndex
-from scenekin.web.questions import ImageId
-from scenekin.web.served import Served
+from scenekin.web.parameters import ImageId
+from scenekin.web.served_index import LiveIndex, Served
 from scenekin.web.thumbnails import SIDE, Cache, Size, render
 
 router = APIRouter(tags=["images"])

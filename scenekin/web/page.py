@@ -7,7 +7,7 @@ from starlette.datastructures import QueryParams
 from starlette.responses import HTMLResponse, Response
 
 from scenekin.web.errors import TOLD, described
-from scenekin.web.live import Live, LiveIndex
+from scenekin.web.served_index import Live, LiveIndex
 from scenekin.web.view import Items, View, render_page, upload_of, view_of
 
 router = APIRouter(include_in_schema=False)

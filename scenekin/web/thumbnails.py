@@ -1,5 +1,6 @@
 """Pictures as the page shows them: upright, made when first asked for, the latest kept in memory."""
 
+import base64
 import io
 import threading
 from collections import OrderedDict
@@ -58,3 +59,8 @@ class Cache:
             while self.size > self.limit:
                 self.size -= len(self._kept.popitem(last=False)[1])
         return made
+
+
+def data_uri(jpeg: bytes) -> str:
+    """A picture inside the page."""
+    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"

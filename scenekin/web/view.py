@@ -1,6 +1,5 @@
 """What the page shows, found for one version of the index and rendered with everything escaped."""
 
-import base64
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlencode
@@ -8,13 +7,13 @@ from urllib.parse import quote, urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import FormData, QueryParams, UploadFile
 
-from scenekin.web.answers import IndexAnswer, SearchAnswer, index_answer, search_answer
 from scenekin.web.errors import TOLD, described
-from scenekin.web.limits import TOO_LARGE, UPLOAD_BYTES
-from scenekin.web.questions import TOP_LIMIT, Question
-from scenekin.web.served import Served
-from scenekin.web.thumbnails import render
-from tasks.search.steering import ADD, REMOVE
+from scenekin.web.middleware import TOO_LARGE, UPLOAD_BYTES
+from scenekin.web.parameters import TOP_LIMIT, Question
+from scenekin.web.responses import IndexAnswer, SearchAnswer, index_answer, search_answer
+from scenekin.web.served_index import Served
+from scenekin.web.thumbnails import data_uri, render
+from tasks.search.modifiers import ADD, REMOVE
 
 SHOWN = 24  # results at first, and how many more each time
 QUERY_SIDE = 640  # pixels of an uploaded picture as it is shown
@@ -112,11 +111,6 @@ def render_page(view: View) -> str:
         limit=UPLOAD_BYTES,
         too_large=TOO_LARGE,
     )
-
-
-def data_uri(jpeg: bytes) -> str:
-    """A picture inside the page."""
-    return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
 
 
 def _image_url(image_id: str) -> str:

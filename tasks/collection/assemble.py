@@ -5,11 +5,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from tasks.collection.config import CollectionConfig
-from tasks.collection.facts import Fact
-from tasks.collection.looks import Look, alike
+from tasks.collection.image_info import Fact
+from tasks.collection.near_duplicates import Look, alike
+from tasks.collection.parsing.text import is_unicode, printable
 from tasks.collection.records import SPLITS, Item, Problem, Reading, Split
 from tasks.collection.splits import draw_split
-from tasks.collection.text import is_unicode, printable
 
 
 @dataclass(frozen=True)

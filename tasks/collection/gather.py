@@ -7,11 +7,11 @@ from types import MappingProxyType
 
 from tasks.collection.assemble import Collection, assemble
 from tasks.collection.config import CollectionConfig
-from tasks.collection.facts import Fact, look_at_file, paths_to_look_at
 from tasks.collection.formats import read_collection
+from tasks.collection.image_info import Fact, look_at_file, paths_to_look_at
 from tasks.collection.image_names import is_image
+from tasks.collection.parsing.watched import Progress, watched
 from tasks.collection.records import Files, Problem, Reading
-from tasks.collection.watched import Progress, watched
 
 
 def gather(

@@ -2,37 +2,28 @@
 
 import hashlib
 import json
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow.compute as pc
 
 from storage.artifacts import Artifact, folder_of
-from storage.digests import remembered_digests, tree_digest
-from storage.files import Source, Tree
-from storage.known_files import KnownFiles
 from storage.reuse import known_rows
+from storage.source.digests import remembered_digests, tree_digest
+from storage.source.known_files import KnownFiles
+from storage.source.tree import Source, Tree
 from storage.tables import read_table, write_table
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.collection.config import CollectionConfig
-from tasks.collection.demo import write_collection
 from tasks.collection.records import SPLITS, Files
 from tasks.errors import InputError
 from tasks.progress import progress
 
 if TYPE_CHECKING:
-    from tasks.collection.facts import Fact
+    from tasks.collection.image_info import Fact
 
 FACTS_FILE = "facts.parquet"
 LEAST_CAPTIONED = {"learn from": 8, "judge by": 4}  # images (METHOD.md 2); fewer rank too little to judge by
-
-
-def demo_collection(workspace: Workspace) -> Path:
-    """The folder of the demo's collection, made where it is not there yet."""
-    folder = workspace.root / "demo"
-    write_collection(folder)
-    return folder
 
 
 def require_captions(workspace: Workspace, collection: Artifact, split: str) -> None:
@@ -75,9 +66,9 @@ def read_collection(
 
     Only images are opened whose bytes no collection had before.
     """
+    from tasks.collection.arrow import caption_table, fact_table, image_table, problem_table
     from tasks.collection.check import summary
     from tasks.collection.gather import gather
-    from tasks.collection.tables import caption_table, fact_table, image_table, problem_table
 
     trees = run.source.trees()
     files, images = (Files(tree.paths, tree.open, tree.skipped) for tree in trees)
@@ -99,7 +90,7 @@ def read_collection(
 
 def _known_facts(run: StageRun, images: Tree) -> dict[str, "Fact"]:
     """By path, of the files whose bytes an earlier collection had."""
-    from tasks.collection.tables import facts_of
+    from tasks.collection.arrow import facts_of
 
     with KnownFiles(run.workspace.known_files) as known_files:
         sha256_of = remembered_digests(images, known_files)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from tasks.images.loader import Refusal, load_batches
-from tasks.model.acceleration import accelerate
+from tasks.model.inference import accelerate
 from tasks.model.scene_model import SceneModel
 
 

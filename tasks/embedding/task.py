@@ -31,7 +31,7 @@ def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) ->
     from tasks.embedding.embed import embed_images as embed
     from tasks.images.loader import Refusal
     from tasks.model.device import choose_device
-    from tasks.model.folder import load
+    from tasks.model.persistence import load
 
     table = read_table(run.open(images) / file)
     path_of = dict(zip(table["sha256"].to_pylist(), table["path"].to_pylist(), strict=True))
@@ -68,7 +68,7 @@ def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) ->
 def embed_features(run: StageRun, images: Artifact, split: str, features: Artifact, model: ModelRef) -> None:
     """A split's captioned images, from features at hand, by a model with a frozen backbone → embeddings.parquet."""
     from tasks.features.descriptors import load_descriptors, project
-    from tasks.model.folder import load
+    from tasks.model.persistence import load
 
     network = load(run.workspace.root / model.path)
     digests = read_table(run.open(images) / f"captioned/{split}.parquet")["sha256"].to_pylist()

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tasks.metrics.curves import log_auc, mean_curve, weighted_curves
-from tasks.metrics.ranking import Floats
+from tasks.metrics.ranked import Floats
 
 RESAMPLES = 1000
 

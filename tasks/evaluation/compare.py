@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from tasks.evaluation.summary import MethodSummary, best_of, summarise
-from tasks.metrics.ranking import Floats
+from tasks.metrics.ranked import Floats
 from tasks.metrics.truth import Truth
 
 RANDOM_RUNS = 5

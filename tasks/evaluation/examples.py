@@ -9,10 +9,10 @@ from scipy.sparse import csr_array
 
 from tasks.captions.tfidf import tfidf
 from tasks.evaluation.sheets import Example, ReadImage, first_hits, result_sheet
-from tasks.metrics.ranking import Floats
-from tasks.metrics.steering import steering_words
-from tasks.model.text import TextModel
-from tasks.search.steering import ADD, REMOVE, steer
+from tasks.evaluation.steering import steering_words
+from tasks.metrics.ranked import Floats
+from tasks.model.text_model import TextModel
+from tasks.search.modifiers import ADD, REMOVE, steer
 
 STEERED_TOP = 5
 

@@ -9,10 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.evaluation.methods import Kind, method_kind
 from tasks.evaluation.sheets import Example
+from tasks.evaluation.steering import HELD_BY, TOP, WordFigures
 from tasks.evaluation.summary import MethodSummary, best_of
-from tasks.evaluation.words import WordFigures
-from tasks.metrics.steering import HELD_BY, TOP
-from tasks.metrics.wording import figure_text
+from tasks.metrics.formatting import format_figure
 
 
 class Report(BaseModel):
@@ -50,7 +49,7 @@ def render_report(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["data_uri"] = _data_uri
-    environment.filters["figure"] = figure_text
+    environment.filters["figure"] = format_figure
     return environment.get_template("report.html.j2").render(
         report=report,
         groups=_groups(report),

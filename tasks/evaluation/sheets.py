@@ -9,7 +9,7 @@ from matplotlib.font_manager import FontProperties, findfont
 from PIL import Image, ImageDraw, ImageFont, ImageOps
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.metrics.ranking import Floats
+from tasks.metrics.ranked import Floats
 
 ReadImage = Callable[[str], Image.Image]  # by image id
 

@@ -14,7 +14,7 @@ from tasks.evaluation.methods import LABELS, Kind, method_kind
 from tasks.metrics.curves import NDCG_AT, PCC_AT, cut_ranks, left_out, linear_auc, log_auc, mean_curve
 from tasks.metrics.ndcg import ndcg
 from tasks.metrics.pcc import pcc
-from tasks.metrics.ranking import Floats
+from tasks.metrics.ranked import Floats
 
 
 def _none_if_undefined(value: Any) -> Any:

@@ -9,13 +9,14 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from storage.artifacts import Artifact, folder_of, fresh_folder
+from storage.artifacts import Artifact, folder_of
+from storage.atomic import fresh_folder
 from storage.models import ModelRef
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.evaluation.inputs import EvaluationData
+from tasks.evaluation.steering import WordFigures
 from tasks.evaluation.summary import Gain, MethodSummary
-from tasks.evaluation.words import WordFigures
 from tasks.model.config import BackboneConfig
 
 __all__ = ["Evaluation", "Gain", "evaluate", "keep_report", "read_evaluation", "write_report"]
@@ -33,7 +34,7 @@ def evaluate(
     seed: int,
 ) -> None:
     """All methods on one split (METHOD.md 6) → evaluation.json, figures/, and sheets/ of example queries."""
-    from tasks.evaluation.evaluate_stage import evaluate as run_evaluation
+    from tasks.evaluation.stage import evaluate as run_evaluation
 
     run_evaluation(run, data, embeddings, models, backbone, seed)
 

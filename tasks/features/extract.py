@@ -8,9 +8,9 @@ from torch import Tensor
 from tasks.images.config import Preprocessing
 from tasks.images.loader import Refusal, load_batches
 from tasks.images.preprocess import normalise
-from tasks.model.acceleration import accelerate
+from tasks.model.backbone import Backbone
 from tasks.model.config import PoolingConfig
-from tasks.model.outputs import Backbone
+from tasks.model.inference import accelerate
 from tasks.model.pooling import describe
 
 

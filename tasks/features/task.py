@@ -27,7 +27,7 @@ def extract_features(run: StageRun, images: Artifact, split: str, config: Featur
     from tasks.features.descriptors import SCHEMA, descriptor_column
     from tasks.features.extract import extract
     from tasks.images.loader import Refusal
-    from tasks.model.backbones import create_backbone, preprocessing_of
+    from tasks.model.architectures import create_backbone, preprocessing_of
     from tasks.model.device import choose_device
 
     table = read_table(run.open(images) / f"captioned/{split}.parquet")

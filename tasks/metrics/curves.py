@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tasks.metrics.ranking import Floats
+from tasks.metrics.ranked import Floats
 
 NDCG_AT = (1, 2, 4, 8, 16, 32, 64, 128)
 PCC_AT = NDCG_AT[2:]

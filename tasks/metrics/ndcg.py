@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tasks.metrics.ranking import Floats, ranked_blocks
+from tasks.metrics.ranked import Floats, ranked_blocks
 
 
 def ndcg(relevance_QN: Floats, score_QN: Floats, at: Sequence[int]) -> npt.NDArray[np.float64]:

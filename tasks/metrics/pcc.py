@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from tasks.metrics.ranking import Floats, ranked_blocks
+from tasks.metrics.ranked import Floats, ranked_blocks
 
 # A side whose standard deviation is below this many roundings of its largest value is constant.
 _ROUNDINGS = 16

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from tasks.errors import InputError
 from tasks.metrics.curves import NDCG_AT, cut_ranks, log_auc, mean_curve
 from tasks.metrics.ndcg import ndcg
-from tasks.metrics.ranking import drop_self
+from tasks.metrics.ranked import drop_self
 
 QUERIES = 1000
 

@@ -8,8 +8,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from tasks.model.backbone import Outputs
 from tasks.model.config import PoolingConfig
-from tasks.model.outputs import Outputs
 
 OVERLAP = Fraction(2, 5)
 

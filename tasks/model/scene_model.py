@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from tasks.images.preprocess import normalise
+from tasks.model.backbone import Backbone, Outputs
 from tasks.model.config import ModelConfig
 from tasks.model.head import Head, flatten_regions
-from tasks.model.outputs import Backbone, Outputs
 from tasks.model.pooling import describe
 
 

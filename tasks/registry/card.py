@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.metrics.wording import figure_text
+from tasks.metrics.formatting import format_figure
 from tasks.model.config import ModelConfig
 
 WEIGHTS = "backbone.weights"
@@ -223,8 +223,8 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def _figure(value: float | None, interval: tuple[float, float] | None) -> str:
     """A figure with its interval in brackets; a dash where undefined."""
-    bounds = "" if value is None or interval is None else " ({} to {})".format(*map(figure_text, interval))
-    return f"{figure_text(value)}{bounds}"
+    bounds = "" if value is None or interval is None else " ({} to {})".format(*map(format_figure, interval))
+    return f"{format_figure(value)}{bounds}"
 
 
 def _plain(text: str) -> str:

@@ -10,7 +10,7 @@ from mlflow.models import set_model
 from mlflow.pyfunc.model import PythonModel
 
 from tasks.images.preprocess import to_pixels
-from tasks.model.folder import load
+from tasks.model.persistence import load
 
 
 class SceneEmbedder(PythonModel):

@@ -10,10 +10,11 @@ import pyarrow.compute as pc
 from prefect import task
 
 from storage.artifacts import Artifact, folder_of
-from storage.files import Source
-from storage.index import IndexModel, Manifest, Refused, drop_old
-from storage.publishing import check_owner, publish
+from storage.index.manifest import IndexModel, Manifest, Refused
+from storage.index.publish import check_owner, publish
+from storage.index.versions import drop_old
 from storage.registry import MODEL, Registered
+from storage.source.tree import Source
 from storage.tables import read_table
 from storage.workspace import Workspace
 from tasks.collection.records import SPLITS

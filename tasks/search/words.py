@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from tasks.captions.informative import telling_words
 from tasks.captions.stems import count_stems, tokenise
-from tasks.captions.telling import telling_words
 from tasks.errors import InputError
-from tasks.model.text import TextModel
-from tasks.search.steering import steer
+from tasks.model.text_model import TextModel
+from tasks.search.modifiers import steer
 
 WEIGHTED = re.compile(r"(.*\S)\s*:\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*", re.DOTALL)
 MOST, FARTHEST = 100.0, 1e9  # of a term's weight, and of α and β: beyond, numbers would end

@@ -12,7 +12,7 @@ from tasks.features.descriptors import project
 from tasks.model.config import BackboneConfig
 from tasks.model.head import Head, Kernel
 from tasks.progress import progress
-from tasks.training.candidate_stage import Opened, settings, write
+from tasks.training.candidate import Opened, settings, write
 from tasks.training.config import RidgeConfig
 from tasks.training.inputs import TrainingData
 from tasks.training.ridge import ASKED_CERTAINTY, best_of, caption_space, kernel_heads, linear_heads

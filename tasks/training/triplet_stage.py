@@ -23,14 +23,14 @@ from tasks.model.scene_model import SceneModel
 from tasks.model.whitening import pca_whitening, sample_regions
 from tasks.progress import progress
 from tasks.surrogate.neighbours import neighbours_from
-from tasks.training.candidate_stage import Opened, settings, write
+from tasks.training.candidate import Opened, settings, write
 from tasks.training.config import TripletConfig, TripletMethod
 from tasks.training.embedders import Embed, through_head, through_network, through_text
 from tasks.training.inputs import TrainingData
+from tasks.training.losses import TERMS, Modality
 from tasks.training.mining import Relevance
-from tasks.training.objective import TERMS, Modality
 from tasks.training.text_embedding import TextEmbedding, initial_text
-from tasks.training.triplets import Learner, train_triplets
+from tasks.training.triplet_loop import Learner, train_triplets
 
 Prepared = tuple[nn.Module, Embed, Callable[[], float]]  # what is trained, how images are embedded, the score
 

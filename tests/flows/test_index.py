@@ -173,7 +173,7 @@ def test_a_large_index_has_an_approximate_one_too(indexed: Trained) -> None:
 
 
 def test_a_refresh_opens_only_what_is_new(indexed: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("storage.digests.SETTLED_NS", -(10**18))
+    monkeypatch.setattr("storage.source.digests.SETTLED_NS", -(10**18))
     shutil.copy(sorted((indexed.collection / "test").glob("*.jpg"))[0], indexed.collection / "copy.jpg")
     assert indexed.run("index", "--name", "copy").code == 0  # now all files are known
     looked: list[str] = []

@@ -16,9 +16,9 @@ import torch
 
 from storage.workspace import Workspace, locked
 from tasks import source
-from tasks.collection.demo import write_collection
+from tasks.demo.collection import write_collection
 from tasks.features import extract as features_extract
-from tasks.training import ridge_stage, triplets
+from tasks.training import ridge_stage, triplet_loop
 from tests.command import SCENEKIN, Outcome, scenekin
 from tests.trained import (
     STEPS,
@@ -383,7 +383,7 @@ def test_a_loss_that_is_not_finite_ends_training(trained_copy: Trained) -> None:
 def test_a_candidate_that_collapsed_is_left_out_and_said(
     trained_copy: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(triplets, "COLLAPSED_SPREAD", 2.0)
+    monkeypatch.setattr(triplet_loop, "COLLAPSED_SPREAD", 2.0)
     outcome = trained_copy.train("triplets.margin=0.11")
     assert [candidate["method"] for candidate in outcome.answer["candidates"]] == ["regression"]
     assert "v_v collapsed" in outcome.err

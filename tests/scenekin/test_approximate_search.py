@@ -8,8 +8,9 @@ from starlette.testclient import TestClient
 
 from scenekin import Searcher
 from scenekin.web.app import create_app
-from scenekin.web.served import Served
-from storage.index import Approximate, current_manifest
+from scenekin.web.served_index import Served
+from storage.index.manifest import Approximate
+from storage.index.versions import current_manifest
 from storage.workspace import Workspace
 from tasks.search.task import write_approximate
 from tests.command import scenekin

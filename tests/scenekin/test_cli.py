@@ -15,7 +15,7 @@ import yaml
 from PIL import Image
 
 from tasks.collection import task as collection_task
-from tasks.collection.demo import write_collection
+from tasks.demo.collection import write_collection
 from tests.command import SCENEKIN, Outcome, scenekin, scenekin_process
 from tests.trained import Trained, registered_versions
 
@@ -162,7 +162,7 @@ def test_the_workspace_is_taken_before_and_after_the_command(
 
 def test_config_prints_what_config_reads(tmp_path: Path) -> None:
     from flows.config import Config
-    from scenekin.settings import read_config
+    from scenekin.config_file import read_config
 
     printed = scenekin("config").out
     (tmp_path / "config.yaml").write_text(printed)

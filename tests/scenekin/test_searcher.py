@@ -21,7 +21,7 @@ from tasks.errors import InputError
 from tasks.features.descriptors import load_descriptors, project
 from tasks.images.loader import Refusal
 from tasks.images.preprocess import to_pixels
-from tasks.model.folder import load
+from tasks.model.persistence import load
 from tests.command import scenekin
 from tests.shared import case, with_shared
 from tests.trained import Trained, mlflow_client

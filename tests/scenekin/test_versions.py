@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.local_files import WORKSPACE_MARK
+from storage.source.local_files import WORKSPACE_MARK
 from storage.workspace import Workspace, locked
 from tests.command import Outcome, scenekin
 from tests.indexes import TEN, publish_images

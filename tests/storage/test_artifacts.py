@@ -4,16 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from storage.artifacts import (
-    MANIFEST,
-    Artifact,
-    find_artifact,
-    folder_of,
-    fresh_folder,
-    narrow,
-    seconds_of,
-    write_artifact,
-)
+from storage.artifacts import MANIFEST, Artifact, find_artifact, folder_of, narrow, seconds_of, write_artifact
+from storage.atomic import fresh_folder
 from storage.workspace import Workspace
 
 FILES = {"table.parquet": "rows", "below/model.bin": "weights"}

@@ -10,8 +10,8 @@ from pydantic import BaseModel, ConfigDict
 
 from flows.config import Config
 from storage.artifacts import Artifact, folder_of
-from storage.files import ChangedFile, Source
 from storage.models import ModelRef
+from storage.source.tree import ChangedFile, Source
 from storage.workspace import Workspace
 from tasks import caching
 from tasks.caching import Runner, Runtime, StageRun, stage

@@ -185,7 +185,7 @@ def test_in_a_small_package_the_closure_is_what_importing_runs() -> None:
         ("tasks.metrics.truth", "make_truth"),
         ("tasks.features.extract", "extract"),
         ("tasks.embedding.embed", "embed_images"),
-        ("tasks.training.triplets", "train_triplets"),
+        ("tasks.training.triplet_loop", "train_triplets"),
     ],
 )
 def test_the_closure_is_what_importing_runs(module: str, function: str) -> None:

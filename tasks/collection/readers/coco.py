@@ -8,8 +8,8 @@ from typing import Any
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.parsing.text import clean_captions, decode_text
 from tasks.collection.records import Files, Item, Problem, Reading, Split
-from tasks.collection.text import clean_captions, decode_text
 from tasks.errors import InputError
 
 SPLIT_NAMES: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from tasks.collection.config import CollectionConfig
+from tasks.collection.parsing.text import decode_text, numbered_lines
 from tasks.collection.readers.flickr8k import CaptionRow, join_names, nearest, read_split_lists, token_rows
 from tasks.collection.records import Files, Problem, Reading, Split
-from tasks.collection.text import decode_text, numbered_lines
 from tasks.errors import InputError
 
 TOKENS, TABLE = "results_20130124.token", "results.csv"

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from tasks.collection.config import CollectionConfig
-from tasks.collection.csv_rows import read_csv
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.parsing.csv_rows import read_csv
+from tasks.collection.parsing.text import clean_captions, decode_text, numbered_lines
 from tasks.collection.records import Files, Item, Problem, Reading, Split
-from tasks.collection.text import clean_captions, decode_text, numbered_lines
 from tasks.errors import InputError
 
 TOKENS, TABLE = "Flickr8k.token.txt", "captions.txt"

@@ -8,9 +8,9 @@ from typing import Any
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.parsing.table_files import Row, open_table
+from tasks.collection.parsing.text import clean_captions
 from tasks.collection.records import Files, Item, Problem, Reading, Split
-from tasks.collection.table_files import Row, open_table
-from tasks.collection.text import clean_captions
 from tasks.errors import InputError
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")

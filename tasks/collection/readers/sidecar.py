@@ -6,8 +6,8 @@ from collections import defaultdict
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.parsing.text import clean_captions, decode_text, numbered_lines
 from tasks.collection.records import Files, Item, Problem, Reading
-from tasks.collection.text import clean_captions, decode_text, numbered_lines
 from tasks.errors import InputError
 
 

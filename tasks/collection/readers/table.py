@@ -8,10 +8,10 @@ from itertools import islice
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.parsing.table_files import TableFile, open_table
+from tasks.collection.parsing.text import printable
 from tasks.collection.readers.imagefolder import SPLIT_FOLDERS, LocatedRow, join_rows, locate
 from tasks.collection.records import Files, Problem, Reading, Split
-from tasks.collection.table_files import TableFile, open_table
-from tasks.collection.text import printable
 from tasks.errors import InputError
 
 EXTENSIONS = (".csv", ".tsv", ".jsonl", ".parquet")

@@ -8,10 +8,10 @@ from typing import Any
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_image
 from tasks.collection.image_paths import ImagePaths
-from tasks.collection.json_list import read_list
+from tasks.collection.parsing.json_list import read_list
+from tasks.collection.parsing.text import clean_captions
 from tasks.collection.readers.flickr8k import nearest
 from tasks.collection.records import Files, Item, Problem, Reading
-from tasks.collection.text import clean_captions
 from tasks.errors import InputError
 
 IMAGE_DATA = "image_data.json"

@@ -241,7 +241,7 @@ def test_awkward_ids_name_files_all_the_same(
 ) -> None:
     from dataclasses import replace
 
-    from scenekin.commands.explanations import explain_results
+    from scenekin.commands.explain import explain_results
 
     result = searcher.search(image_id=two[0], top=1)[0]
     image = searcher.image_of(two[0])

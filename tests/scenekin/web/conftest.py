@@ -16,7 +16,7 @@ from PIL import Image
 from starlette.testclient import TestClient
 
 from scenekin.web.app import create_app
-from scenekin.web.hosts import LOOPBACK
+from scenekin.web.middleware import LOOPBACK
 from storage.workspace import Workspace
 from tests.command import scenekin
 from tests.trained import Trained

@@ -7,7 +7,7 @@ import pytest
 from starlette.testclient import TestClient
 
 import scenekin.web
-from scenekin.web.headers import HEADERS
+from scenekin.web.middleware import HEADERS
 from storage.models import refer_to_model
 from storage.workspace import Workspace
 from tests.scenekin.web.conftest import MARKUP, NAMES, TURNED, a_picture, an_id, client_of

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
 from scenekin.web.app import create_app
-from scenekin.web.limits import UPLOAD_BYTES, LimitBody
+from scenekin.web.middleware import UPLOAD_BYTES, LimitBody
 from storage.workspace import Workspace
 from tests.trained import Trained
 

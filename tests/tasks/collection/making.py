@@ -9,12 +9,12 @@ from typing import BinaryIO
 
 from PIL import Image
 
-from storage.files import Source
+from storage.source.tree import Source
 from tasks.collection.assemble import Collection, assemble
 from tasks.collection.config import CollectionConfig
-from tasks.collection.facts import look_at_file, paths_to_look_at
 from tasks.collection.formats import read_collection
 from tasks.collection.gather import gather
+from tasks.collection.image_info import look_at_file, paths_to_look_at
 from tasks.collection.records import Files
 
 

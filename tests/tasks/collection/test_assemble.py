@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from tasks.collection.assemble import ImageRecord, assemble
 from tasks.collection.config import CollectionConfig
-from tasks.collection.facts import Fact
-from tasks.collection.looks import look_of
+from tasks.collection.image_info import Fact
+from tasks.collection.near_duplicates import look_of
 from tasks.collection.records import Item, Problem, Reading, Split
 from tasks.images.decode import decode
 from tests.tasks.images.making import photograph, variants

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from storage.files import Source
+from storage.source.tree import Source
 from tasks.collection.assemble import Collection
 from tasks.collection.config import CollectionConfig
 from tasks.collection.gather import gather

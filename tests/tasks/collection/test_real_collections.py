@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from storage.files import Source
+from storage.source.tree import Source
 from tasks.collection.assemble import Collection, assemble
 from tasks.collection.check import summary
 from tasks.collection.config import CollectionConfig
-from tasks.collection.facts import Fact, paths_to_look_at
 from tasks.collection.formats import read_collection
+from tasks.collection.image_info import Fact, paths_to_look_at
 from tasks.collection.records import Problem
 from tests.shared import ROOT, with_shared
 from tests.shared import case as input_of

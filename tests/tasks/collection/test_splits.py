@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tasks.collection.assemble import assemble
 from tasks.collection.config import CollectionConfig
-from tasks.collection.facts import Fact
+from tasks.collection.image_info import Fact
 from tasks.collection.records import Item, Reading
 from tasks.collection.splits import draw_split
 

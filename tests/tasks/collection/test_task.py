@@ -4,7 +4,7 @@ import pytest
 from storage.artifacts import Artifact, write_artifact
 from storage.tables import write_table
 from storage.workspace import Workspace
-from tasks.collection.tables import CAPTIONS
+from tasks.collection.arrow import CAPTIONS
 from tasks.collection.task import require_captions
 from tasks.errors import InputError
 

@@ -10,7 +10,7 @@ import torch
 from tasks.embedding.embed import embed_images
 from tasks.images.decode import decode
 from tasks.images.loader import Refusal
-from tasks.model.backbones import create_backbone, preprocessing_of
+from tasks.model.architectures import create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.head import Projection
 from tasks.model.scene_model import SceneModel

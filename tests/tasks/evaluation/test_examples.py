@@ -5,7 +5,7 @@ from PIL import Image
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, build_vocabulary
 from tasks.evaluation.examples import Gallery, make_examples, make_steered_examples
-from tasks.model.text import TextModel
+from tasks.model.text_model import TextModel
 
 WORDS = ("dog", "cat", "beach", "snow", "ball", "tree", "boat", "lake", "road", "moon")
 RARE = tuple(f"thing{number}" for number in range(20))

@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tasks.evaluation.figures import curve_figure, scatter_figure
+from tasks.evaluation.charts import curve_figure, scatter_figure
 from tasks.evaluation.report import Report, render_report
 from tasks.evaluation.sheets import Example, Hit, result_sheet
+from tasks.evaluation.steering import Step, WordFigures
 from tasks.evaluation.summary import summarise
-from tasks.evaluation.words import Step, WordFigures
 
 HOSTILE = "<script>alert('\"')</script> & <img src=http://example.org/x.png>"
 

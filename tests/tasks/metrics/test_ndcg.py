@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.metrics import ranking
+from tasks.metrics import ranked
 from tasks.metrics.ndcg import ndcg
 
 gains = st.lists(st.sampled_from([0.0, 0.1, 0.25, 0.5, 1.0]), min_size=1, max_size=6)
@@ -80,5 +80,5 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     relevance_QN, score_QN = rng.random((9, 20)), rng.integers(0, 5, (9, 20))
     whole = ndcg(relevance_QN, score_QN, [1, 8])
-    monkeypatch.setattr(ranking, "_VALUES_PER_BLOCK", 45)
+    monkeypatch.setattr(ranked, "_VALUES_PER_BLOCK", 45)
     np.testing.assert_array_equal(ndcg(relevance_QN, score_QN, [1, 8]), whole)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import pearsonr
 
-from tasks.metrics import ranking
+from tasks.metrics import ranked
 from tasks.metrics.pcc import pcc
 
 
@@ -55,5 +55,5 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(0)
     relevance_QN, score_QN = rng.random((9, 20)), rng.integers(0, 5, (9, 20))
     whole = pcc(relevance_QN, score_QN, [4, 8])
-    monkeypatch.setattr(ranking, "_VALUES_PER_BLOCK", 45)
+    monkeypatch.setattr(ranked, "_VALUES_PER_BLOCK", 45)
     np.testing.assert_array_equal(pcc(relevance_QN, score_QN, [4, 8]), whole)

@@ -9,9 +9,9 @@ import torch
 import torchvision
 from torch import nn
 
-from tasks.model.backbones import create_backbone
+from tasks.model.architectures import create_backbone
+from tasks.model.backbone import Backbone
 from tasks.model.config import BackboneConfig
-from tasks.model.outputs import Backbone
 
 
 @pytest.fixture(scope="session")

@@ -4,9 +4,9 @@ import torch
 from torch import Tensor, nn
 
 from tasks.images.config import Preprocessing
+from tasks.model.backbone import Backbone, Outputs
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.head import Projection
-from tasks.model.outputs import Backbone, Outputs
 from tasks.model.scene_model import SceneModel
 
 CHANNELS, DIMENSION = 8, 4

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import Tensor
 
+from tasks.model.backbone import Outputs
 from tasks.model.config import PoolingConfig
-from tasks.model.outputs import Outputs
 from tasks.model.pooling import describe, pool, region_grid, rmac
 from tests.tasks.model.making import random
 

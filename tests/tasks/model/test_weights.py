@@ -5,7 +5,7 @@ import pytest
 import torchvision
 
 from tasks.errors import InputError
-from tasks.model.backbones import create_backbone
+from tasks.model.architectures import create_backbone
 from tasks.model.config import BackboneConfig
 from tasks.model.weights import weights_digest, weights_file
 

@@ -22,16 +22,16 @@ from storage.tracking import tracking_client, training_run
 from storage.workspace import Workspace
 from tasks.caching import Runtime
 from tasks.captions.vocabulary import build_vocabulary
-from tasks.collection.tables import CAPTIONS
+from tasks.collection.arrow import CAPTIONS
 from tasks.evaluation.report import Report
 from tasks.evaluation.summary import summarise
 from tasks.images.config import Preprocessing
 from tasks.images.preprocess import to_pixels
-from tasks.model.backbones import create_backbone
+from tasks.model.architectures import create_backbone
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
-from tasks.model.folder import load, save
+from tasks.model.persistence import load, save
 from tasks.model.scene_model import SceneModel
-from tasks.model.text import save_text
+from tasks.model.text_model import save_text
 from tasks.registry.task import (
     REQUIREMENTS,
     SERVED_BY,

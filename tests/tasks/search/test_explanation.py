@@ -11,18 +11,17 @@ import torch
 from PIL import Image
 from torch import Tensor
 
-from tasks.collection.drawn.background import paint_land, paint_sky
-from tasks.collection.drawn.glyphs import glyph
-from tasks.collection.drawn.places import PLACES
-from tasks.collection.drawn.scenes import LANDSCAPE, Scene
-from tasks.collection.drawn.things import THINGS
+from tasks.demo.background import paint_land, paint_sky
+from tasks.demo.glyphs import glyph
+from tasks.demo.places import PLACES
+from tasks.demo.scenes import LANDSCAPE, Scene
+from tasks.demo.things import THINGS
 from tasks.images.preprocess import to_pixels
-from tasks.model.acceleration import WORTH, accelerate
-from tasks.model.backbones import ARCHITECTURES, create_backbone, preprocessing_of
+from tasks.model.architectures import ARCHITECTURES, create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, BackboneName, ModelConfig, PoolingConfig
-from tasks.model.folder import load
-from tasks.model.folding import fold_batch_norm
 from tasks.model.head import Head, Kernel, Projection
+from tasks.model.inference import WORTH, accelerate, fold_batch_norm
+from tasks.model.persistence import load
 from tasks.model.scene_model import SceneModel
 from tasks.search.explanation import DIMENSIONS, Explanation, explain
 from tests.tasks.images.making import encode

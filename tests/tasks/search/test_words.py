@@ -5,7 +5,7 @@ import pytest
 
 from tasks.captions.vocabulary import build_vocabulary
 from tasks.errors import InputError
-from tasks.model.text import TextModel
+from tasks.model.text_model import TextModel
 from tasks.search.words import SUGGESTED, Words, embed_phrase, read_term, read_words
 from tests.shared import case, with_shared
 

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tasks.collection.arrow import caption_table, image_table, problem_table
 from tasks.collection.assemble import assemble
 from tasks.collection.config import CollectionConfig
-from tasks.collection.facts import Fact, paths_to_look_at
 from tasks.collection.formats import read_collection
+from tasks.collection.image_info import Fact, paths_to_look_at
 from tasks.collection.records import Files
-from tasks.collection.tables import caption_table, image_table, problem_table
 from tasks.errors import InputError
 from tests.tasks.collection.making import files_of
 

@@ -1,0 +1,47 @@
+"""A model at rest: a folder of config.json, model.safetensors and vocabulary.parquet."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import torch
+from safetensors.torch import load_file, save_file
+
+from tasks.captions.vocabulary import Vocabulary, vocabulary_table
+from tasks.errors import InputError
+from tasks.model.architectures import create_backbone
+from tasks.model.config import CONFIG, ModelConfig, load_config
+from tasks.model.head import Head, Kernel, Projection
+from tasks.model.scene_model import SceneModel
+
+WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.parquet"
+
+
+def save(model: SceneModel, vocabulary: Vocabulary, folder: Path) -> None:
+    """Write the model's files into an existing folder."""
+    (folder / CONFIG).write_text(model.config.model_dump_json(indent=1))
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    save_file(tensors, folder / WEIGHTS)
+    pq.write_table(vocabulary_table(vocabulary), folder / VOCABULARY)
+
+
+def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
+    """The model of a folder, in evaluation mode. Raises InputError where a file is missing or damaged."""
+    try:
+        config = load_config(folder)
+        tensors = load_file(folder / WEIGHTS)
+        backbone = create_backbone(config.backbone, pretrained=False)
+        model = SceneModel(config, backbone, _empty_head(config))
+        model.load_state_dict(tensors)
+    except Exception as error:
+        raise InputError(
+            f"The model in {folder} cannot be loaded ({type(error).__name__}); "
+            "train it again, and take that one by --model challenger."
+        ) from error
+    return model.eval().to(device)
+
+
+def _empty_head(config: ModelConfig) -> Head:
+    channels, dimension, landmarks = config.channels, config.dimension, config.landmarks
+    if landmarks:
+        return Kernel(torch.zeros(channels), torch.zeros(landmarks, channels), torch.zeros(landmarks, dimension - 1))
+    return Projection(torch.zeros(channels), torch.zeros(channels, dimension))

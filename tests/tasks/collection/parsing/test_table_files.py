@@ -1,0 +1,84 @@
+import io
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tasks.collection.parsing.table_files import BATCH, open_table
+from tasks.collection.records import Problem
+from tasks.errors import InputError
+from tests.tasks.collection.making import files_of
+
+
+def parquet(**columns: Any) -> bytes:
+    stream = io.BytesIO()
+    pq.write_table(pa.table(columns), stream)
+    return stream.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("source", "content"),
+    [
+        ("t.csv", "a,b,\n1,x,\n2,y,\n"),
+        ("sub/T.TSV", "a\tb\n1\tx\n2\ty\n"),
+        ("t.jsonl", '{"a": "1", "b": "x"}\n\n{"b": "y", "a": "2"}\n'),
+        ("t.parquet", parquet(a=["1", "2"], b=["x", "y"], c=[0.5, 1.5])),
+    ],
+)
+def test_rows_by_column(source: str, content: str | bytes) -> None:
+    problems: list[Problem] = []
+    table = open_table(files_of({source: content}), source, problems)
+    assert list(table.columns) == ["a", "b"]
+    assert [(row["a"], row["b"]) for _, row in table.rows(["a", "b"])] == [("1", "x"), ("2", "y")]
+    assert problems == []
+
+
+def test_rows_of_parquet_are_numbered_across_batches() -> None:
+    table = open_table(files_of({"t.parquet": parquet(a=range(BATCH + 5))}), "t.parquet", [])
+    assert [(number, row["a"] + 1) for number, row in table.rows(["a"])] == [(n, n) for n in range(1, BATCH + 6)]
+
+
+@pytest.mark.parametrize(
+    ("values", "held"),
+    [
+        (pa.array(["x"], pa.large_string()), True),
+        (pa.array(["x"], pa.string_view()), True),
+        (pa.array([["x"]], pa.large_list(pa.string())), True),
+        (pa.array(["x"]).dictionary_encode(), True),
+        (pa.array([None]), True),
+        (pa.array([7], pa.uint64()), True),
+        (pa.array([[7]]), False),
+        (pa.array([0.5]), False),
+        (pa.array([b"x"]), False),
+        (pa.array([{"path": "x"}]), False),
+        (pa.array([[0.5]], pa.list_(pa.float32(), 1)), False),
+    ],
+)
+def test_columns_of_parquet_that_may_hold_text(values: pa.Array, held: bool) -> None:
+    table = open_table(files_of({"t.parquet": parquet(a=values)}), "t.parquet", [])
+    assert list(table.columns) == ["a"] * held
+
+
+def test_what_is_broken_inside_parquet_is_one_sentence() -> None:
+    data = parquet(a=["\u00e9"])
+    broken = data.replace("\u00e9".encode(), b"\xff\xff")
+    table = open_table(files_of({"t.parquet": broken}), "t.parquet", [])
+    with pytest.raises(InputError, match=r"t\.parquet is not whole Parquet"):
+        list(table.rows(["a"]))
+
+
+def test_broken_lines_are_told() -> None:
+    problems: list[Problem] = []
+    table = open_table(files_of({"t.jsonl": '{"a": 1}\n[1]\n{"a": NaN, "a"}\n' + "[" * 5000}), "t.jsonl", problems)
+    assert list(table.rows(["a"])) == [(1, {"a": 1})]
+    assert [(problem.kind, problem.line) for problem in problems] == [("bad-row", line) for line in (2, 3, 4)]
+
+
+def test_of_two_columns_of_one_name_in_parquet_the_last_is_read_and_that_is_told() -> None:
+    stream = io.BytesIO()
+    pq.write_table(pa.Table.from_arrays([pa.array(["x"]), pa.array(["y"])], ["a", "a"]), stream)
+    problems: list[Problem] = []
+    table = open_table(files_of({"t.parquet": stream.getvalue()}), "t.parquet", problems)
+    assert (table.columns, list(table.rows(["a"]))) == (["a"], [(1, {"a": "y"})])
+    assert problems == [Problem("duplicate-column", "t.parquet", "2 columns are called a; the last is read")]

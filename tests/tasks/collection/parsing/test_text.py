@@ -1,0 +1,82 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tasks.collection.parsing.text import clean_captions, decode_text, is_unicode, numbered_lines, printable
+from tasks.collection.records import Problem
+
+ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
+
+
+@given(st.text(), st.booleans())
+def test_utf8_with_or_without_bom_comes_back_whole(text: str, bom: bool) -> None:
+    problems: list[Problem] = []
+    text = text.removeprefix("\ufeff")
+    assert decode_text(text.encode("utf-8-sig" if bom else "utf-8"), "f", problems) == text
+    assert problems == []
+
+
+def test_windows_1252_is_told_with_its_first_line_and_spares_the_utf8_lines() -> None:
+    problems: list[Problem] = []
+    data = "plain\nnaïve €\n".encode("cp1252") + "日本 café\n".encode() + "“café”".encode("cp1252")
+    assert decode_text(data, "captions.txt", problems) == "plain\nnaïve €\n日本 café\n“café”"
+    detail = "lines that are not UTF-8, read as Windows-1252: 2"
+    assert problems == [Problem("encoding-fallback", "captions.txt", detail, 2)]
+
+
+@given(st.binary())
+def test_any_bytes_are_some_text_and_keep_their_lines(data: bytes) -> None:
+    problems: list[Problem] = []
+    text = decode_text(data, "f", problems)
+    assert is_unicode(text)
+    assert text.count("\n") == data.count(b"\n")
+    assert len(problems) <= 1
+
+
+def test_only_line_feeds_end_a_line() -> None:
+    text = "one\u2028still one\x0b\x85.\r\n\n \nfour\rstill four\n\n"
+    assert list(numbered_lines(text)) == [(1, "one\u2028still one\x0b\x85."), (4, "four\rstill four")]
+
+
+@pytest.mark.parametrize(
+    "caption", ["NA", "None", "12", 'say "x" | y\tz', "Salt &amp; pepper", "a\x00b", "a\u200bb", "\ufeffa"]
+)
+def test_captions_stay_as_given_but_for_white_space_around(caption: str) -> None:
+    problems: list[Problem] = []
+    assert clean_captions(f" \n{caption}\u3000", "a.jpg", 1, problems) == [caption]
+    assert problems == []
+
+
+def test_what_is_no_caption_is_told_but_null() -> None:
+    problems: list[Problem] = []
+    assert clean_captions(["A dog .", None, "", " \t", 12, ["x"], True], "a.jpg", 3, problems) == ["A dog ."]
+    assert [problem.kind for problem in problems] == ["empty-caption"] * 2 + ["bad-row"] * 3
+    assert {(problem.item, problem.line) for problem in problems} == {("a.jpg", 3)}
+    assert clean_captions(None, "a.jpg", 4, []) == []
+
+
+def test_lone_surrogates_are_replaced_and_told_and_pairs_are_joined() -> None:
+    problems: list[Problem] = []
+    assert clean_captions("ball \ud83d on \ud83d\ude00", "a.jpg", 1, problems) == ["ball \ufffd on 😀"]
+    assert [problem.kind for problem in problems] == ["lone-surrogate"]
+
+
+@given(st.lists(ANY_TEXT))
+def test_captions_can_be_written_and_none_vanishes_untold(texts: list[str]) -> None:
+    problems: list[Problem] = []
+    captions = clean_captions(texts, "a.jpg", None, problems)
+    assert all(is_unicode(caption) and caption for caption in captions)
+    assert len(captions) + sum(problem.kind == "empty-caption" for problem in problems) == len(texts)
+
+
+@given(ANY_TEXT)
+def test_printable_changes_nothing_that_is_unicode(text: str) -> None:
+    assert is_unicode(printable(text))
+    assert (printable(text) == text) == is_unicode(text)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
+def test_utf16_is_known_by_its_bom_and_told(encoding: str) -> None:
+    problems: list[Problem] = []
+    assert decode_text("\ufeffcaf\u00e9\r\n\U0001f415".encode(encoding), "f", problems) == "caf\u00e9\r\n\U0001f415"
+    assert problems == [Problem("encoding-fallback", "f", "not UTF-8 but UTF-16, and read so", 1)]

@@ -1,0 +1,86 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+import torch
+
+from tasks.captions.vocabulary import build_vocabulary, vocabulary_from
+from tasks.errors import InputError
+from tasks.model.architectures import ARCHITECTURES
+from tasks.model.backbone import Backbone
+from tasks.model.config import PoolingConfig
+from tasks.model.head import Kernel
+from tasks.model.persistence import CONFIG, VOCABULARY, WEIGHTS, load, save
+from tasks.model.scene_model import SceneModel
+from tests.tasks.model.making import DIMENSION, random, random_pixels, tiny_config, tiny_projection
+
+BROKEN: dict[str, Callable[[Path], object]] = {
+    "no configuration": lambda folder: (folder / CONFIG).unlink(),
+    "no weights": lambda folder: (folder / WEIGHTS).unlink(),
+    "no JSON": lambda folder: (folder / CONFIG).write_text("{"),
+    "an unknown setting": lambda folder: change(folder, colour="red"),
+    "another dimension": lambda folder: change(folder, dimension=5),
+    "cut weights": lambda folder: (folder / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes()[:-9]),
+    "empty weights": lambda folder: (folder / WEIGHTS).write_bytes(b""),
+}
+
+
+def change(folder: Path, **settings: object) -> None:
+    config = json.loads((folder / CONFIG).read_text()) | settings
+    (folder / CONFIG).write_text(json.dumps(config))
+
+
+@pytest.fixture(scope="module")
+def model(lite0: Backbone) -> SceneModel:
+    return SceneModel(tiny_config(channels=1280), lite0, tiny_projection(channels=1280)).eval()
+
+
+@pytest.fixture
+def folder(model: SceneModel, tmp_path: Path) -> Path:
+    save(model, build_vocabulary([["a dog"], ["a ball"]], "english"), tmp_path)
+    return tmp_path
+
+
+@torch.inference_mode()
+def test_a_loaded_model_gives_the_same_embeddings(model: SceneModel, folder: Path) -> None:
+    loaded = load(folder)
+    assert loaded.config == model.config
+    assert not any(module.training for module in loaded.modules())
+    assert torch.equal(loaded(random_pixels(2)), model(random_pixels(2)))
+
+
+@torch.inference_mode()
+def test_a_kernel_at_rest_too(lite0: Backbone, tmp_path: Path) -> None:
+    pooling = PoolingConfig(kind="blocks")
+    channels = sum(ARCHITECTURES["efficientnet_lite0"].blocks(pooling))
+    config = tiny_config(pooling, channels).model_copy(update={"landmarks": 6})
+    head = Kernel(random(channels).abs(), random(6, channels) / channels**0.5, random(6, DIMENSION - 1))
+    head.calibrate(random(3, channels))
+    model = SceneModel(config, lite0, head).eval()
+    save(model, build_vocabulary([["a dog"], ["a ball"]], "english"), tmp_path)
+    assert torch.equal(load(tmp_path)(random_pixels(2)), model(random_pixels(2)))
+
+
+def test_the_folder_holds_three_files_and_the_vocabulary(folder: Path) -> None:
+    assert {path.name for path in folder.iterdir()} == {CONFIG, WEIGHTS, VOCABULARY}
+    assert vocabulary_from(pq.read_table(folder / VOCABULARY)).stems == ("a", "ball", "dog")
+
+
+def test_saving_twice_writes_the_same_bytes(folder: Path) -> None:
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    save(load(folder), build_vocabulary([["a dog"], ["a ball"]], "english"), folder)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+def test_a_damaged_folder_is_refused_by_name(fault: str, folder: Path) -> None:
+    BROKEN[fault](folder)
+    with pytest.raises(InputError, match=f"The model in {folder} cannot be loaded .* train it again"):
+        load(folder)
+
+
+def test_an_absent_folder_is_refused_by_name(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"The model in .*nowhere cannot be loaded"):
+        load(tmp_path / "nowhere")
