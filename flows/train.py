@@ -39,7 +39,9 @@ def train_flow(
         metrics = evaluation.figures(best)
         run_id = run_of(run.workspace, trained[best])
         card = model_card(run.workspace, best, models, prepared.collection, report, config)
-        registered = register_model(run.workspace, run_id, best, models, config.model_dump_json(), metrics, card)
+        registered = register_model(
+            run.workspace, run_id, best, models, config.model_dump_json(), metrics, card, prepared.collection
+        )
         attach_report(run.workspace, registered.run_id, report, "validation")
         return TrainResult(
             run_id=registered.run_id,

@@ -1,10 +1,11 @@
-"""Files that people name for results: checked before the work, and written whole or not at all."""
+"""Files that people name for results: checked before the work, and written completely or not at all."""
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
+from storage.atomic import fresh_file
 from tasks.errors import InputError
 
 
@@ -25,16 +26,12 @@ def check_output(out: Path, *endings: str) -> None:
 
 @contextmanager
 def output_file(out: Path) -> Iterator[Path]:
-    """A temporary file beside `out` that replaces it in one rename on success and is removed on failure.
+    """Yield a temporary path next to `out`; its file replaces `out` on success and is removed on failure.
 
-    Raises InputError where it cannot be written.
+    The temporary name has no suffix of the format. Raises InputError if `out` cannot be written.
     """
-    temporary = out.with_name(f".{os.getpid()}{out.suffix}")
     try:
-        yield temporary
-        temporary.replace(out)
+        with fresh_file(out) as temporary:
+            yield temporary
     except OSError as error:
         raise InputError(f"{out} cannot be written: {error.strerror or error}.") from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)

@@ -51,7 +51,7 @@ def draw_explanation(explanation: "Explanation", data_a: bytes, data_b: bytes, f
 
     image_a, image_b = (decode_reduced(data, LARGEST).image for data in (data_a, data_b))
     with output_file(file) as temporary:
-        side_by_side(image_a, image_b, explanation).save(temporary)
+        side_by_side(image_a, image_b, explanation).save(temporary, "PNG")
     return {
         "score": explanation.score,
         "dimensions": [asdict(dimension) for dimension in explanation.dimensions],

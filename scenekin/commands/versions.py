@@ -35,7 +35,7 @@ def versions(
 
 def _rows(space: "Space", name: str) -> list[dict[str, Any]]:
     from storage.errors import StorageError
-    from storage.index.versions import current_version, no_index, read_manifest, version_numbers
+    from storage.index.versions import current_version, missing_index, read_manifest, version_numbers
 
     current, rows = current_version(space, name), []
     for version in version_numbers(space, name):
@@ -49,7 +49,7 @@ def _rows(space: "Space", name: str) -> list[dict[str, Any]]:
             row["damage"] = str(error)
         rows.append({**row, "current": version == current})
     if not rows:
-        raise no_index(space, name)
+        raise missing_index(space, name)
     return rows
 
 

@@ -49,7 +49,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
     with output_file(out) as file:
         file.write_text("whole")
-        assert (file.suffix, out.exists()) == (".csv", False)
+        assert (file.name.startswith(".found.csv."), out.exists()) == (True, False)
     assert [path.read_text() for path in tmp_path.iterdir()] == ["whole"]
 
 

@@ -51,4 +51,4 @@ def test_a_port_in_use_is_a_sentence(trained: Trained) -> None:
 
 
 def test_a_workspace_has_to_be_there(tmp_path: object) -> None:
-    assert "There is no workspace" in scenekin("serve", "--workspace", f"{tmp_path}/none").sentence
+    assert "No such workspace" in scenekin("serve", "--workspace", f"{tmp_path}/none").sentence

@@ -79,5 +79,5 @@ def test_wrong_usage_is_another_code(arguments: list[str], workspace: Workspace)
 
 def test_the_workspace_has_to_be_writable_to_go_back(workspace: Workspace) -> None:
     (workspace.root / WORKSPACE_MARK).mkdir()  # no file can take its place
-    assert f"The workspace {workspace.root} cannot be written" in versions(workspace, "rollback").sentence
+    assert f"Cannot write to the workspace {workspace.root}" in versions(workspace, "rollback").sentence
     assert in_use(versions(workspace, "--json")) == [3]
