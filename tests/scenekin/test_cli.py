@@ -428,7 +428,7 @@ def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.Monkey
         ([], "Give an image, the id of one"),
         (["--id", "x"], "no image 'x' in the index 'main'"),
         (["words.txt", "--name", "other"], "no index 'other'"),
-        (["words.txt", "--name", "../main"], "cannot name an index"),
+        (["words.txt", "--name", "../main"], "Invalid index name"),
     ],
 )
 def test_a_query_has_to_be_an_image_and_an_index_there(

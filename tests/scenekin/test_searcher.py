@@ -110,7 +110,7 @@ def test_what_is_no_image_is_named(searcher: Searcher, tmp_path: Path) -> None:
 def test_an_index_has_to_be_there(trained: Trained, tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="no index 'other'"):
         Searcher.open(trained.workspace, "other")
-    with pytest.raises(StorageError, match="no workspace"):
+    with pytest.raises(StorageError, match="No such workspace"):
         Searcher.open(tmp_path / "none")
     assert not (tmp_path / "none").exists()
 

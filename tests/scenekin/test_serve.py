@@ -34,7 +34,7 @@ def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--name", "../main"], "cannot name an index"),
+        (["--name", "../main"], "Invalid index name"),
         (["--host", "256.0.0.1"], "256.0.0.1 port 8080 cannot be listened at"),
         (["--host", "no.such.host.invalid"], "cannot be listened at"),
     ],
