@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
+import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from storage.artifacts import MANIFEST, find_artifact
@@ -23,10 +23,16 @@ def known_rows(workspace: Workspace, stage: str, file: str, recipe: str, wanted:
         complete = find_artifact(workspace, stage, path.parent.name) is not None and path.exists()
         if not missing or not complete or metadata_of(path).get("recipe") != recipe:
             continue
-        if missing.isdisjoint(read_table(path, ["sha256"])["sha256"].to_pylist()):
+        sha256s = read_table(path, ["sha256"])["sha256"].to_pylist()
+        row_of = {sha256: row for row, sha256 in enumerate(sha256s) if sha256 in missing}
+        if not row_of:
             continue
+        missing -= row_of.keys()
+        is_wanted_N = np.zeros(len(sha256s), bool)
+        is_wanted_N[list(row_of.values())] = True
+        start = 0
         for batch in read_batches(path, pq.read_schema(path).names):
-            known = batch.filter(pc.is_in(batch["sha256"], pa.array(sorted(missing), pa.string())))
-            missing -= set(known["sha256"].to_pylist())
+            known = batch.filter(pa.array(is_wanted_N[start : start + batch.num_rows]))
+            start += batch.num_rows
             if known.num_rows:
                 yield known
