@@ -1,14 +1,17 @@
 """The workspace: the one folder that the program writes to, and its lock."""
 
+import errno
 import fcntl
 import json
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from storage.errors import StorageError
 from storage.settings import Settings
@@ -52,9 +55,14 @@ class Workspace:
         return self.root / "prefect"
 
     @property
+    def mlflow_database(self) -> Path:
+        """The tracking store and registry."""
+        return self.root / "mlflow.db"
+
+    @property
     def mlflow_uri(self) -> str:
         """The URI of the tracking store and registry."""
-        return f"sqlite:///{self.root / 'mlflow.db'}"
+        return f"sqlite:///{self.mlflow_database}"
 
     @property
     def mlflow_artifacts(self) -> Path:
@@ -111,11 +119,16 @@ def locked(workspace: Workspace, holder: str) -> Iterator[None]:
 
     Raises StorageError naming the process that holds the lock.
     """
-    with (workspace.root / "lock").open("a+") as stream:
+    with _lock_file(workspace) as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise StorageError(_in_use(workspace, stream.fileno())) from None
+        except OSError as error:  # ENOLCK, EOPNOTSUPP, …
+            raise StorageError(
+                f"Cannot lock the workspace {workspace.root}: {error.strerror}; network shares often have no locks. "
+                "Choose a folder on a local disk with --workspace."
+            ) from error
         stream.truncate(0)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stream.write(json.dumps({"holder": holder, "pid": os.getpid(), "host": socket.gethostname(), "since": now}))
@@ -124,6 +137,23 @@ def locked(workspace: Workspace, holder: str) -> Iterator[None]:
             yield
         finally:
             stream.truncate(0)
+
+
+def _lock_file(workspace: Workspace) -> IO[str]:
+    """Open the lock file. A link or a special file in its place may belong to anybody and is not opened."""
+    path = workspace.root / "lock"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is a link or a special file")
+    except OSError as error:
+        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise StorageError(
+            f"Cannot open the lock file {path}: {reason}; remove it, or choose another workspace with --workspace."
+        ) from error
+    return os.fdopen(descriptor, "a+")
 
 
 def _in_use(workspace: Workspace, descriptor: int) -> str:
