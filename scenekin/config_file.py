@@ -1,4 +1,4 @@
-"""A configuration from a YAML file and `key=value` words, checked in one sentence."""
+"""Reading the configuration from a YAML file or preset and from `key=value` assignments."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -14,9 +14,9 @@ PRESETS = files("flows") / "presets"
 
 
 def read_config(file: Path | None, assignments: list[str]) -> Config:
-    """The defaults, changed by the file, then by assignments such as `triplets.margin=0.1`. Raises InputError.
+    """The defaults, overridden by the file, then by assignments such as `triplets.margin=0.1`. Raises InputError.
 
-    Where there is no such file, a preset of that name is taken.
+    A name that is no file is looked up among the presets.
     """
     values = _read_yaml(file) if file is not None else {}
     for assignment in assignments:
@@ -28,7 +28,7 @@ def read_config(file: Path | None, assignments: list[str]) -> Config:
 
 
 def preset_names() -> list[str]:
-    """The presets that `--config` takes by name."""
+    """Names of the presets that `--config` accepts."""
     return sorted(path.name.removesuffix(".yaml") for path in PRESETS.iterdir() if path.name.endswith(".yaml"))
 
 
@@ -39,30 +39,31 @@ def _read_yaml(file: Path) -> dict[str, Any]:
         values = yaml.safe_load(source.read_text(encoding="utf-8")) or {}
     except FileNotFoundError:
         presets = ", ".join(preset_names())
-        raise InputError(f"The config {file} cannot be read: there is no such file, nor preset ({presets}).") from None
+        raise InputError(f"No such settings file or preset: {str(file)!r}; presets are {presets}.") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"The config {file} cannot be read: {error}.") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"Cannot read the settings file {file}: {reason}.") from error
     except yaml.YAMLError as error:
-        raise InputError(f"The config {file} is not YAML: {' '.join(str(error).split())}.") from error
+        raise InputError(f"The settings file {file} is not valid YAML: {' '.join(str(error).split())}.") from error
     if not isinstance(values, dict):
-        raise InputError(f"The config {file} has to hold settings as `key: value`.")
+        raise InputError(f"The settings file {file} must contain settings as `key: value`.")
     return values
 
 
 def _assign(values: dict[str, Any], assignment: str) -> None:
     name, equals, text = assignment.partition("=")
     if not (name and equals):
-        raise InputError(f"--set {assignment} is not of the form key=value.")
+        raise InputError(f"Cannot parse --set {assignment}; write key=value.")
     *parents, last = name.split(".")
     for parent in parents:
         below = values.get(parent, {})
         if not isinstance(below, dict):
-            raise InputError(f"--set {assignment}: {parent} is a value, not a group of settings.")
-        values[parent] = values = dict(below)  # a copy: YAML's aliases share one
+            raise InputError(f"Cannot apply --set {assignment}: {parent} is a single setting, not a group.")
+        values[parent] = values = dict(below)  # a copy: YAML aliases share one object
     try:
         values[last] = yaml.safe_load(text)
     except yaml.YAMLError:
-        raise InputError(f"--set {assignment}: {text!r} is not a value that YAML can read.") from None
+        raise InputError(f"Cannot parse --set {assignment}: {text!r} is not a valid YAML value.") from None
 
 
 def _sentence(error: ValidationError) -> str:
@@ -70,7 +71,7 @@ def _sentence(error: ValidationError) -> str:
     for problem in error.errors():
         name = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            parts.append(f"there is no setting {name}; see `scenekin config` for those there are")
+            parts.append(f"unknown setting {name} (`scenekin config` prints all settings)")
         else:
             parts.append(f"{name} cannot be {problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}")
-    return f"The configuration is not usable: {'; '.join(parts)}."
+    return f"Invalid settings: {'; '.join(parts)}."

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenekin.console import interval_text, say, short
+from scenekin.console import interval_text, number_text, print_result, short
 from scenekin.local_run import columns_of, path_text, run_flow, settings_of
 from scenekin.options import (
     AsJson,
@@ -20,7 +20,6 @@ from scenekin.options import (
     Rehash,
     Workspace,
 )
-from tasks.metrics.formatting import format_figure
 
 if TYPE_CHECKING:
     from flows.results import EvaluateResult
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     collection: Collection,
-    split: Annotated[str, typer.Option("--split", help="train, validation or test.")] = "test",
+    split: Annotated[str, typer.Option("--split", help="Split: train, validation or test.")] = "test",
     model: Model = "champion",
     config: ConfigFile = None,
     set: Assignments = None,
@@ -36,51 +35,53 @@ def evaluate(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
-    table: Annotated[bool, typer.Option("--table", help="All methods with intervals, as the paper's Table 2.")] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print all methods with confidence intervals, like Table 2 of the paper.")
+    ] = False,
     rehash: Rehash = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Measure a model, the candidates beside it and the untrained baselines on a split."""
+    """Evaluate a model, the other candidates of its training and the untrained baselines."""
     if split not in ("train", "validation", "test"):
         raise typer.BadParameter("choose train, validation or test", param_hint="--split")
-    runtime = settings_of(config, set).runtime  # all other settings are those that the model was trained with
+    runtime = settings_of(config, set).runtime  # all others are those of the model's training
     columns = columns_of(image_column, caption_column)
     from flows.evaluate import evaluate_flow
 
     result = run_flow(
         evaluate_flow, collection, split, model, path_text(workspace), images, format, runtime, columns, rehash
     )
-    say(result.model_dump(mode="json"), json, table_text(result) if table else evaluate_text(result))
+    print_result(result.model_dump(mode="json"), json, table_text(result) if table else evaluate_text(result))
 
 
 def evaluate_text(result: "EvaluateResult") -> str:
-    """The figures, for people."""
+    """The metrics of each method as text."""
     lines = [
-        f"{result.split}: {result.queries} queries, {result.left_out} left out",
+        f"{result.split}: {result.queries} queries, {result.left_out} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
-        figures = (format_figure(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
-        lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *figures))
+        aucs = (number_text(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
+        lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *aucs))
     for name, words in result.words.items():
         without, at_90, at_80 = (f"{100 * words[at]:.0f} %" for at in ("without", "at_90", "at_80"))
         lines.append(
-            f"  {result.methods[name]['label']}: {without} of the top 10 hold a word; once it is added {at_90}, "
-            f"where 90 % of the similarity is kept, and {at_80} at 80 %"
+            f"  {result.methods[name]['label']}: adding a word raises its share of the top 10 from {without} to "
+            f"{at_90} (keeping 90 % of the similarity), or to {at_80} (keeping 80 %)"
         )
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
 
 
 def table_text(result: "EvaluateResult") -> str:
-    """The paper's Table 2, for people."""
+    """Table 2 of the paper as text."""
     from tasks.evaluation.methods import in_paper_order
 
     lines = [f"{'method':32} {'NDCG AUC':21} PCC AUC"]
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
         ndcg, pcc = (
-            f"{format_figure(summary[auc]):>5} {interval_text(summary[f'{auc}_interval'])}"
+            f"{number_text(summary[auc]):>5} {interval_text(summary[f'{auc}_interval'])}"
             for auc in ("ndcg_auc", "pcc_auc")
         )
         lines.append(f"{summary['label']:32} {ndcg:21} {pcc}".rstrip())

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenekin.console import interval_text, problems_text, say, short
+from scenekin.console import interval_text, print_result, problems_text, short
 from scenekin.local_run import columns_of, path_text, run_flow, settings_of
 from scenekin.options import (
     AsJson,
@@ -36,12 +36,12 @@ def train(
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Learn from a captioned collection; register the better of the candidates."""
+    """Train the candidate models on a captioned collection and register the best one."""
     settings = settings_of(config, set).with_columns(columns_of(image_column, caption_column))
     from flows.train import train_flow
 
     result = run_flow(train_flow, collection, settings, path_text(workspace), images, format, rehash)
-    say(result.model_dump(mode="json"), json, train_text(result))
+    print_result(result.model_dump(mode="json"), json, train_text(result))
 
 
 def train_text(result: "TrainResult") -> str:

@@ -80,8 +80,8 @@ def test_lists_and_nothing_can_be_assigned() -> None:
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
-        ("sede=1", ["no setting sede", "scenekin config"]),
-        ("triplets.margins=1", ["no setting triplets.margins"]),
+        ("sede=1", ["unknown setting sede", "scenekin config"]),
+        ("triplets.margins=1", ["unknown setting triplets.margins"]),
         ("seed=many", ["seed", "'many'"]),
         ("triplets.margin=-1", ["triplets.margin", "-1", "greater than 0"]),
         ("triplets.pooling.kind=max", ["triplets.pooling.kind", "'max'", "'gem'"]),
@@ -100,19 +100,19 @@ def test_a_wrong_assignment_is_named(assignment: str, words: list[str]) -> None:
 
 def test_a_value_has_no_settings_below_it(file: Path) -> None:
     file.write_text("seed: 3\n")
-    assert "seed is a value" in refusal(file, "seed.x=1")
+    assert "seed is a single setting, not a group" in refusal(file, "seed.x=1")
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"seed: [1\n", "not YAML"),
-        (b"a: b: c\n", "not YAML"),
+        (b"seed: [1\n", "not valid YAML"),
+        (b"a: b: c\n", "not valid YAML"),
         (b"- seed\n", "key: value"),
         (b"seed\n", "key: value"),
-        (b"\xff\xfe\x00seed", "cannot be read"),
+        (b"\xff\xfe\x00seed", "Cannot read the settings file"),
         (b"1: 2\n", "1"),
-        (b"seed: !!python/object/apply:os.getcwd []\n", "not YAML"),
+        (b"seed: !!python/object/apply:os.getcwd []\n", "not valid YAML"),
         (b"seed: 2024-01-01\n", "seed cannot be"),
     ],
 )
@@ -122,8 +122,9 @@ def test_a_file_that_is_no_config_is_named(file: Path, content: bytes, words: st
 
 
 def test_a_file_has_to_be_there(tmp_path: Path) -> None:
-    assert f"{tmp_path / 'none.yaml'} cannot be read" in refusal(tmp_path / "none.yaml")
-    assert f"{tmp_path} cannot be read" in refusal(tmp_path)
+    sentence = refusal(tmp_path / "none.yaml")
+    assert f"No such settings file or preset: '{tmp_path / 'none.yaml'}'; presets are all-methods," in sentence
+    assert f"Cannot read the settings file {tmp_path}: Is a directory." in refusal(tmp_path)
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
