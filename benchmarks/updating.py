@@ -18,13 +18,14 @@ import numpy as np
 import torch
 from PIL import Image
 
-os.environ |= {"PREFECT_LOGGING_LEVEL": "CRITICAL", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+from scenekin.cli import LIBRARY_DEFAULTS
+
+os.environ |= LIBRARY_DEFAULTS
 
 from flows.config import Config
-from flows.index import index_flow
+from flows.index import index as index_collection
 from flows.results import IndexResult
-from flows.train import train_flow
-from scenekin.local_run import quieten, run_flow
+from flows.train import train
 from tasks.demo.collection import write_collection
 from tasks.embedding import embed
 
@@ -50,9 +51,9 @@ def stub(model: Any, paths: Sequence[str], *_: Any, batch_size: int, **__: Any) 
 
 
 def index(collection: Path, workspace: Path) -> tuple[float, IndexResult]:
-    """Seconds and result of `scenekin index` but for its imports and the start of Prefect's server."""
+    """Seconds and result of `scenekin index` without its imports."""
     started = time.perf_counter()
-    result = run_flow(index_flow, str(collection), "main", "champion", Config(), str(workspace))
+    result = index_collection(str(collection), workspace=str(workspace))
     return time.perf_counter() - started, result
 
 
@@ -63,15 +64,14 @@ def main() -> None:
     parser.add_argument("--changed", type=int, default=200)
     parser.add_argument("--network", action="store_true", help="time the network too")
     args = parser.parse_args()
-    quieten()
     with tempfile.TemporaryDirectory() as temporary:
         workspace, scenes, collection, few = (Path(temporary, name) for name in ("space", "scenes", "images", "few"))
         write_collection(scenes, 60)
-        run_flow(train_flow, str(scenes), Config(candidates=("regression",)), str(workspace))
+        train(str(scenes), Config(candidates=("regression",)), workspace=str(workspace))
         few.mkdir()
         write_images(few, range(64), seed=100)
         started = time.perf_counter()
-        run_flow(index_flow, str(few), "few", "champion", Config(), str(workspace))
+        index_collection(str(few), "few", workspace=str(workspace))
         network = 0.0 if args.network else (time.perf_counter() - started) / 64
         collection.mkdir()
         write_images(collection, range(args.images), seed=0)

@@ -41,6 +41,15 @@ app = typer.Typer(
 )
 
 
+# Environment variables that keep libraries quiet, unless users set them otherwise.
+LIBRARY_DEFAULTS = {
+    "MLFLOW_LOGGING_LEVEL": "ERROR",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+}
+
+
 def main() -> None:
     """The entry point."""
     end_soon_on_interrupt()
@@ -70,6 +79,8 @@ def _configure(
     if verbose and quiet:
         raise typer.BadParameter("contradicts --verbose", param_hint="--quiet")
     configure_logging(verbose, quiet)
+    for name, value in LIBRARY_DEFAULTS.items():
+        os.environ.setdefault(name, value)
     if workspace is not None:
         os.environ["SCENEKIN_HOME"] = str(workspace)
 

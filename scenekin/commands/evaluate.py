@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scenekin.console import interval_text, number_text, print_result, short
-from scenekin.local_run import columns_of, path_text, run_flow, settings_of
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -18,8 +17,12 @@ from scenekin.options import (
     Images,
     Model,
     Rehash,
+    Wait,
     Workspace,
+    column_options,
+    path_text,
 )
+from tasks.collection.records import Split
 
 if TYPE_CHECKING:
     from flows.results import EvaluateResult
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     collection: Collection,
-    split: Annotated[str, typer.Option("--split", help="Split: train, validation or test.")] = "test",
+    split: Annotated[Split, typer.Option("--split", help="Split to evaluate on.")] = "test",
     model: Model = "champion",
     config: ConfigFile = None,
     set: Assignments = None,
@@ -39,18 +42,25 @@ def evaluate(
         bool, typer.Option("--table", help="Print all methods with confidence intervals, like Table 2 of the paper.")
     ] = False,
     rehash: Rehash = False,
+    wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
     """Evaluate a model, the other candidates of its training and the untrained baselines."""
-    if split not in ("train", "validation", "test"):
-        raise typer.BadParameter("choose train, validation or test", param_hint="--split")
-    runtime = settings_of(config, set).runtime  # all others are those of the model's training
-    columns = columns_of(image_column, caption_column)
-    from flows.evaluate import evaluate_flow
+    from flows.evaluate import evaluate as evaluate_model
+    from scenekin.config_file import read_config
 
-    result = run_flow(
-        evaluate_flow, collection, split, model, path_text(workspace), images, format, runtime, columns, rehash
+    result = evaluate_model(
+        collection,
+        split,
+        model,
+        workspace=path_text(workspace),
+        images=images,
+        format=format,
+        runtime=read_config(config, set or []).runtime,  # all other settings are the model's own
+        columns=column_options(image_column, caption_column),
+        rehash=rehash,
+        wait=wait,
     )
     print_result(result.model_dump(mode="json"), json, table_text(result) if table else evaluate_text(result))
 

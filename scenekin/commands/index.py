@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scenekin.console import print_result, problems_text, refusal_lines
-from scenekin.local_run import columns_of, path_text, run_flow, settings_of
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -21,7 +20,10 @@ from scenekin.options import (
     IndexName,
     Model,
     Rehash,
+    Wait,
     Workspace,
+    column_options,
+    path_text,
 )
 from storage.errors import StorageError
 
@@ -43,16 +45,26 @@ def index(
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
     rehash: Rehash = False,
+    wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
     """Create or update the index of a collection, with or without captions."""
-    settings = settings_of(config, set).with_columns(columns_of(image_column, caption_column))
-    from flows.index import index_flow
+    from flows.index import index as index_collection
+    from scenekin.config_file import read_config
 
     known = _refused_before(workspace, name)
-    result = run_flow(
-        index_flow, collection, name, model, settings, path_text(workspace), images, format, allow_shrink, rehash
+    result = index_collection(
+        collection,
+        name,
+        model,
+        config=read_config(config, set or []).with_columns(column_options(image_column, caption_column)),
+        workspace=path_text(workspace),
+        images=images,
+        format=format,
+        allow_shrink=allow_shrink,
+        rehash=rehash,
+        wait=wait,
     )
     print_result(result.model_dump(mode="json"), json, index_text(result, known))
 
