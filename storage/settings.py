@@ -1,4 +1,4 @@
-"""What the environment says: where the workspace is and which Dask cluster to use."""
+"""Settings from environment variables: the workspace folder and the Dask cluster."""
 
 from pathlib import Path
 
