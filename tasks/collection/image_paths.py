@@ -1,4 +1,4 @@
-"""Which file on disk is meant by the name that a captions file writes."""
+"""Resolves image names, as written in a captions file, to paths on disk."""
 
 import posixpath
 import unicodedata
@@ -10,7 +10,7 @@ from tasks.collection.records import Item
 
 
 class ImagePaths:
-    """The paths below the images' root, found by name. No name is ever cut or completed to make it fit."""
+    """The paths below the images' root, found by name. Names are never truncated or completed to make them match."""
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
@@ -22,9 +22,10 @@ class ImagePaths:
         return path in self._exact
 
     def find(self, name: str, folder: str = "") -> str:
-        r"""The path of `name` seen from `folder`, or the path where it should have been.
+        r"""Return the path of `name` relative to `folder`; if no such file exists, the path it should have.
 
-        Tried in turn: the name as it is, `.` and `..` resolved, `\` as `/`, the one path of equal NFC form.
+        Tried in order: the name unchanged; with `.` and `..` resolved; with `\` as `/`; the only path with the same
+        NFC form.
         """
         written = posixpath.join(folder, name)
         for path in (written, posixpath.normpath(written), posixpath.normpath(written.replace("\\", "/"))):
@@ -33,7 +34,7 @@ class ImagePaths:
         return self._by_form.get(_nfc(path), path)
 
     def folder_of(self, names: Container[str]) -> str:
-        """The folder ("" or ending in `/`) below which most of the names are files; of equals the first."""
+        """Return the folder ("" or ending in `/`) below which most of the names exist; the first if several tie."""
         votes: Counter[str] = Counter()
         for path in self._paths:
             starts = [0, *(index + 1 for index, letter in enumerate(path) if letter == "/")]
@@ -41,7 +42,7 @@ class ImagePaths:
         return min(votes, key=lambda folder: (-votes[folder], folder), default="")
 
     def unlisted(self, items: Iterable[Item]) -> list[Item]:
-        """The images on disk that no item is about, each as an item without captions."""
+        """Return the images on disk that no item refers to, each as an item without captions."""
         listed = {item.path for item in items}
         return [Item(path, path) for path in self._paths if is_image(path) and path not in listed]
 

@@ -370,7 +370,7 @@ def test_what_cannot_be_explained_is_named(trained_copy: Trained, query: Path, t
         ("nobody", "There is no file 'nobody', and no such image in the index 'main'"),
         ("n" * 5000, "cannot be read: File name too long"),
         (tmp_path, f"{tmp_path} cannot be read: Is a directory"),
-        (tmp_path / "text.jpg", "text.jpg is no usable image: not an image of a known type"),
+        (tmp_path / "text.jpg", "text.jpg is no usable image: not an image, or of an unknown type"),
         (b"", "The image is no usable image: empty file"),
     ):
         for pair in ((image, query), (query, image)):

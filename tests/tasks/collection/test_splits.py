@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from tasks.collection.assemble import assemble
 from tasks.collection.config import CollectionConfig
-from tasks.collection.image_info import Fact
+from tasks.collection.image_info import ImageInfo
 from tasks.collection.records import Item, Reading
 from tasks.collection.splits import draw_split
 
@@ -14,9 +14,9 @@ DIGESTS = st.dictionaries(st.text(min_size=1, max_size=3), st.integers(0, 20), m
 
 def splits(images: dict[str, int], seed: int) -> dict[str, str | None]:
     """Split by id of images whose bytes are these numbers."""
-    facts = {path: Fact(f"digest {content}", 1, 1) for path, content in images.items()}
+    infos = {path: ImageInfo(f"digest {content}", 1, 1) for path, content in images.items()}
     reading = Reading("folder", [Item(path, path) for path in images])
-    return {image.image_id: image.split for image in assemble(reading, facts, CollectionConfig(split_seed=seed)).images}
+    return {image.image_id: image.split for image in assemble(reading, infos, CollectionConfig(split_seed=seed)).images}
 
 
 @given(DIGESTS, DIGESTS, st.integers(0, 3))

@@ -70,7 +70,7 @@ def test_what_does_not_fit_is_told_and_the_rest_stays() -> None:
         "outside-collection": 1,
         "unknown-image": 1,
     }
-    detail = "captions.json lists no image of this id; captions not used: 2"
+    detail = "captions.json lists no image with this id; captions not used: 2"
     assert Problem("unknown-image", "9", detail) in collection.problems
     assert collection.listed == len(collection.images) + len(collection.refused) == 4
 
@@ -84,7 +84,7 @@ def test_two_entries_of_one_id_shift_no_caption() -> None:
     assert [(image.image_id, image.path, image.captions) for image in collection.images] == [
         ("1", "a.jpg", ("A dog .",))
     ]
-    assert collection.problems == (Problem("duplicate-id", "1", "this id is listed before; the first stands"),)
+    assert collection.problems == (Problem("duplicate-id", "1", "this id was listed earlier; the first entry is used"),)
 
 
 @pytest.mark.parametrize(
@@ -102,5 +102,5 @@ def test_other_json_is_not_recognised() -> None:
 
     assert not Coco().recognises(files_of({"sources.json": "{}", "._captions.json": ""}))
     assert Coco().recognises(Files(["annotations/captions_train2014.json"], refuse))
-    with pytest.raises(InputError, match="no captions JSON"):
+    with pytest.raises(InputError, match="No captions JSON"):
         Coco().read(files_of({}), files_of({}), CollectionConfig())
