@@ -36,6 +36,7 @@ class Coco:
         for source in sources:
             split = _split_of(source) if has_splits else None
             items += _items(files, source, split, paths, problems)
+        problems += paths.inexact(items)
         items += paths.unlisted(items)
         return Reading(self.name, tuple(items), tuple(problems), has_splits)
 

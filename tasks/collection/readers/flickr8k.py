@@ -91,6 +91,7 @@ def join_names(
         path = paths.find(name, folder)
         image_id = path if path in paths else name
         items.append(Item(image_id, path, tuple(captions.get(name, ())), splits.get(name), lines.get(name)))
+    problems += paths.inexact(items)
     return items + paths.unlisted(items)
 
 

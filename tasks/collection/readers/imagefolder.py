@@ -52,6 +52,7 @@ class ImageFolder:
                 items += _items(files, source, config, paths, problems)
             except InputError as error:
                 problems.append(Problem("unused-file", source, str(error)))
+        problems += paths.inexact(items)
         items += paths.unlisted(items)
         if len({_split_of(item) for item in items} - {None}) < 2:
             return Reading(self.name, tuple(items), tuple(problems))

@@ -67,6 +67,7 @@ class Table:
         folder = paths.folder_of({str(row.get(image)) for _, row in rows})
         located = list(locate(source, rows, image, folder, paths, problems))
         items = join_rows(located, caption, problems)
+        problems += paths.inexact(items)
         items += paths.unlisted(items)
         splits = {} if split is None else _splits(located, split, problems)
         used = (image, caption, split) if splits else (image, caption)

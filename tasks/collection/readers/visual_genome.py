@@ -49,6 +49,7 @@ class VisualGenome:
             Item(image_id, _find(paths, folders, home, name), tuple(captions.pop(image_id, ())))
             for image_id, home, name in listed
         ]
+        problems += paths.inexact(items)
         items += paths.unlisted(items)
         return Reading(self.name, tuple(items), tuple(problems))
 
