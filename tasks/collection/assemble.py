@@ -1,6 +1,6 @@
 """Joins what a reader found with image information: the collection that all later stages work on."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -56,21 +56,26 @@ def assemble(
     """
     images: list[ImageRecord] = []
     refusals: list[Problem] = []
-    seen: set[str] = set()
+    first: dict[str, Item] = {}
+    missing = _missing_splits(reading, config)
+    drawn: Counter[Split] = Counter()
     for item in reading.items:
-        outcome = _judge(item, image_info.get(item.path), hints.get(item.path), repeated=item.image_id in seen)
-        seen.add(item.image_id)
+        earlier = first.get(item.image_id)
+        outcome = _judge(item, image_info.get(item.path), hints.get(item.path), earlier)
+        first.setdefault(item.image_id, item)
         if isinstance(outcome, Problem):
             refusals.append(outcome)
             continue
         split = item.split if reading.has_splits else draw_split(outcome.sha256, config)
+        if split == "train" and missing:
+            drawn[split := _redrawn(outcome.sha256, missing, config)] += 1
         images.append(
             ImageRecord(item.image_id, item.path, outcome.sha256, outcome.width, outcome.height, split, item.captions)
         )
     images.sort(key=lambda image: image.image_id)
     fingerprints = {info.sha256: info.fingerprint for info in image_info.values() if info.fingerprint is not None}
     repeats = [*_copies(images), *_near_duplicates(images, fingerprints)]
-    problems = [*reading.problems, *refusals, *_shortcomings(images), *repeats]
+    problems = [*reading.problems, *refusals, *_drawn_splits(missing, drawn), *_shortcomings(images), *repeats]
     return Collection(
         reading.format,
         tuple(images),
@@ -81,10 +86,32 @@ def assemble(
     )
 
 
-def _judge(item: Item, info: ImageInfo | None, hint: str | None, repeated: bool) -> ImageInfo | Problem:
+def _missing_splits(reading: Reading, config: CollectionConfig) -> set[Split]:
+    """Return validation or test if the collection's own splits lack it and have a train split to draw it from."""
+    own = {item.split for item in reading.items} if reading.has_splits else set()
+    fractions: dict[Split, float] = {"validation": config.validation_fraction, "test": config.test_fraction}
+    return {split for split, fraction in fractions.items() if fraction and split not in own and "train" in own}
+
+
+def _redrawn(sha256: str, missing: set[Split], config: CollectionConfig) -> Split:
+    """Return the split of a train image from which the missing splits are drawn."""
+    split = draw_split(sha256, config)
+    return split if split in missing else "train"
+
+
+def _drawn_splits(missing: set[Split], drawn: Mapping[Split, int]) -> Iterator[Problem]:
+    total = sum(drawn.values())
+    for split in missing:
+        detail = (
+            f"the collection has no {split} split; {drawn[split]:,} of its {total:,} train images were drawn for it"
+        )
+        yield Problem("drawn-split", split, detail)
+
+
+def _judge(item: Item, info: ImageInfo | None, hint: str | None, earlier: Item | None) -> ImageInfo | Problem:
     """Return the information of a usable image, or the reason why the item is refused."""
-    if repeated:
-        return _refuse(item, "duplicate-id", "this id was listed earlier; the first entry is used")
+    if earlier is not None:
+        return _refuse(item, "duplicate-id", f"{_twice(item.source, earlier.source)}; the first entry is used")
     if item.path.startswith(("/", "../")):
         return _refuse(item, "outside-collection", f"{item.path} is outside the image folder, so it is not read")
     if not is_unicode(item.image_id + item.path):
@@ -94,6 +121,12 @@ def _judge(item: Item, info: ImageInfo | None, hint: str | None, repeated: bool)
     if info.problem is not None:
         return _refuse(item, "unreadable-image", info.problem)
     return info
+
+
+def _twice(source: str | None, earlier: str | None) -> str:
+    if source is None or source == earlier:
+        return "this id was listed earlier"
+    return f"{source} lists this id, but so does {earlier}"
 
 
 def _refuse(item: Item, kind: str, reason: str) -> Problem:

@@ -29,13 +29,17 @@ class Files:
 
 @dataclass(frozen=True)
 class Item:
-    """One image that the collection lists, with its line if it has one; `path` is relative to the images' root."""
+    """One image that the collection lists; `path` is relative to the images' root.
+
+    `line` and `source` are those of the file that lists it, if known.
+    """
 
     image_id: str
     path: str
     captions: tuple[str, ...] = ()
     split: Split | None = None
     line: int | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,13 @@ def require_captions(workspace: Workspace, collection: Artifact, split: str) -> 
         if count < minimum:
             raise InputError(
                 f"The {part} split has {count} images with captions, but at least {minimum} are needed to {purpose}; "
-                "caption more images."
+                f"{_remedy(part)}."
             )
+
+
+def _remedy(split: str) -> str:
+    more = "add images with captions"
+    return more if split == "train" else f"{more}, or draw more from train with --set collection.{split}_fraction"
 
 
 def problem_counts(workspace: Workspace, collection: Artifact) -> dict[str, int]:

@@ -3,11 +3,14 @@
 import json
 import posixpath
 import re
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.parsing.ids import id_key, read_id
 from tasks.collection.parsing.text import clean_captions, decode_text
 from tasks.collection.records import Files, Item, Problem, Reading, Split
 from tasks.errors import InputError
@@ -36,6 +39,7 @@ class Coco:
         for source in sources:
             split = _split_of(source) if has_splits else None
             items += _items(files, source, split, paths, problems)
+        items = _with_own_ids(items, problems)
         problems += paths.inexact(items)
         items += paths.unlisted(items)
         return Reading(self.name, tuple(items), tuple(problems), has_splits)
@@ -85,25 +89,44 @@ def _items(files: Files, source: str, split: Split | None, paths: ImagePaths, pr
     texts = _pairs(f"{source} annotations", annotations, problems, "image_id", "caption")
     captions: dict[str, list[str]] = {}
     for image_id, text in texts:
-        captions.setdefault(image_id, []).extend(clean_captions(text, image_id, None, problems))
-    for image_id in sorted(captions.keys() - dict(names).keys()):
-        detail = f"{source} lists no image with this id; captions not used: {len(captions[image_id])}"
-        problems.append(Problem("unknown-image", image_id, detail))
+        captions.setdefault(id_key(image_id), []).extend(clean_captions(text, image_id, None, problems))
+    for key in sorted(captions.keys() - {id_key(image_id) for image_id, _ in names}):
+        detail = f"{source} lists no image with this id; captions not used: {len(captions[key])}"
+        problems.append(Problem("unknown-image", key, detail))
     folder = paths.folder_of({name for _, name in names})
     return [
-        Item(image_id, paths.find(name, folder), tuple(captions.pop(image_id, ())), split) for image_id, name in names
+        Item(image_id, paths.find(name, folder), tuple(captions.pop(id_key(image_id), ())), split, source=source)
+        for image_id, name in names
     ]
+
+
+def _with_own_ids(items: Sequence[Item], problems: list[Problem]) -> list[Item]:
+    """Return the items with an id each: of several files that use one id for other images, the first keeps it."""
+    first: dict[str, Item] = {}
+    found = []
+    for item in items:
+        other = first.setdefault(id_key(item.image_id), item)
+        if other.source == item.source or other.path == item.path:
+            found.append(item if other is item else replace(item, image_id=other.image_id))
+            continue
+        detail = (
+            f"{item.source} uses the id {item.image_id} as {other.source} does; this image is identified by its path"
+        )
+        problems.append(Problem("shared-id", item.path, detail))
+        found.append(replace(item, image_id=item.path))
+    return found
 
 
 def _pairs(
     source: str, entries: list[Any], problems: list[Problem], id_field: str, text_field: str
 ) -> list[tuple[str, str]]:
-    """Return id and text of every entry of one list that has both; an id is text or an integer."""
+    """Return id and text of every entry of one list that has both; an id is text or a whole number."""
     pairs = []
     for number, entry in enumerate(entries):
         values = (entry.get(id_field), entry.get(text_field)) if isinstance(entry, dict) else (None, None)
-        if type(values[0]) in (int, str) and isinstance(values[1], str):
-            pairs.append((str(values[0]), values[1]))
+        image_id = read_id(values[0])
+        if image_id is not None and isinstance(values[1], str):
+            pairs.append((image_id, values[1]))
         else:
             detail = f"the entry has no `{id_field}` or no text in `{text_field}` and is skipped"
             problems.append(Problem("bad-row", f"{source}[{number}]", detail))

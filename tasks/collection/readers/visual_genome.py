@@ -8,6 +8,7 @@ from typing import Any
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_image
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.parsing.ids import read_id
 from tasks.collection.parsing.json_list import read_list
 from tasks.collection.parsing.text import clean_captions
 from tasks.collection.readers.flickr8k import nearest
@@ -68,9 +69,9 @@ def _listed(files: Files, listing: str, problems: list[Problem]) -> list[Listed]
 
 
 def _image_id(entry: Any) -> str | None:
-    """Return the text or integer in `image_id` or `id`."""
+    """Return the text or whole number in `image_id` or `id`."""
     values = (entry.get("image_id"), entry.get("id")) if isinstance(entry, dict) else ()
-    return next((str(value) for value in values if type(value) in (int, str)), None)
+    return next((image_id for value in values if (image_id := read_id(value)) is not None), None)
 
 
 def _captions(

@@ -15,8 +15,9 @@ ITEMS = [
     Item("e", "e.jpg", ("Five .",), "train"),
     Item("gone", "gone.jpg", ("Gone .",), "test", 9),
 ]
-FACTS = {f"{name}.jpg": ImageInfo(content, 4, 3) for name, content in zip("abcde", "xyxzw", strict=True)}
-COLLECTION = assemble(Reading("coco", ITEMS, has_splits=True), FACTS, CollectionConfig())
+AS_GIVEN = CollectionConfig(validation_fraction=0, test_fraction=0)
+INFOS = {f"{name}.jpg": ImageInfo(content, 4, 3) for name, content in zip("abcde", "xyxzw", strict=True)}
+COLLECTION = assemble(Reading("coco", ITEMS, has_splits=True), INFOS, AS_GIVEN)
 
 
 def test_images_of_all_and_of_one_split() -> None:

@@ -12,6 +12,7 @@ from tasks.images.decode import decode
 from tests.tasks.images.making import photograph, variants
 
 CONFIG = CollectionConfig()
+AS_GIVEN = CollectionConfig(validation_fraction=0, test_fraction=0)
 REFUSALS = {"duplicate-id", "outside-collection", "bad-name", "missing-image", "unreadable-image"}
 PATHS = st.sampled_from(["a.jpg", "b.jpg", "c.jpg", "d.jpg", "../e.jpg", "/f.jpg", "\udcf1.jpg"])
 ITEMS = st.builds(
@@ -21,12 +22,12 @@ ITEMS = st.builds(
     captions=st.sampled_from([(), ("A dog .",), ("A dog .", "A cat .")]),
     split=st.sampled_from(["train", "validation", "test", None]),
 )
-FACTS = st.dictionaries(
+INFOS = st.dictionaries(
     PATHS, st.builds(ImageInfo, st.sampled_from("xyz"), st.just(1), st.just(1), st.sampled_from([None, "bad"]))
 )
 
 
-@given(st.lists(ITEMS), FACTS, st.booleans())
+@given(st.lists(ITEMS), INFOS, st.booleans())
 def test_listed_is_usable_and_refused_in_any_case(items: list[Item], infos: dict[str, ImageInfo], own: bool) -> None:
     collection = assemble(Reading("coco", items, has_splits=own), infos, CONFIG)
     counts = Counter(problem.kind for problem in collection.problems)
@@ -35,7 +36,7 @@ def test_listed_is_usable_and_refused_in_any_case(items: list[Item], infos: dict
     ids = [image.image_id for image in collection.images]
     assert ids == sorted(set(ids))
     assert counts["no-split"] == sum(image.split is None for image in collection.images)
-    assert own or not counts["no-split"]
+    assert own or not counts["no-split"] + counts["drawn-split"]
 
 
 @given(st.permutations([Item(name, f"{name}.jpg", ("x",)) for name in "abcde"]))
@@ -56,7 +57,7 @@ def test_every_refusal_names_its_item_and_reason() -> None:
     ]
     good = ImageInfo("x", 4, 3)
     infos = {"a.jpg": good, "b.jpg": good, "broken.jpg": ImageInfo("y", 0, 0, "truncated"), "pe\udcf1a.jpg": good}
-    collection = assemble(Reading("coco", items, has_splits=True), infos, CONFIG)
+    collection = assemble(Reading("coco", items, has_splits=True), infos, AS_GIVEN)
     assert collection.images == (ImageRecord("1", "a.jpg", "x", 4, 3, "train", ("A dog .",)),)
     assert collection.problems == (
         Problem("bad-name", r"pe\udcf1a.jpg", "the file name is not valid UTF-8; rename the file"),
@@ -71,7 +72,7 @@ def test_copies_are_told_and_leaks_by_name() -> None:
     infos = {f"{name}.jpg": ImageInfo(name[0], 1, 1) for name in ("x1", "x2", "x3", "y1", "y2", "z1")}
     splits: dict[str, Split | None] = {"x1": "train", "x2": "test", "x3": "train", "y1": "test", "y2": None}
     items = [Item(name, f"{name}.jpg", split=split) for name, split in splits.items()]
-    collection = assemble(Reading("coco", items, has_splits=True), infos, CONFIG)
+    collection = assemble(Reading("coco", items, has_splits=True), infos, AS_GIVEN)
     assert len(collection.images) == 5
     assert [(told.kind, told.item, told.detail) for told in collection.problems if told.kind != "no-split"] == [
         ("copy", "y2", "identical to y1; both are kept"),
@@ -86,7 +87,7 @@ def test_near_duplicates_are_told_and_leaks_by_name() -> None:
     infos["other.jpg"] = ImageInfo("other", 1, 1, fingerprint=fingerprint_of(photograph(seed=1)))
     items = [Item("0", "0.jpg", split="train"), Item("1", "1.jpg", split="train"), Item("2", "2.jpg", split="test")]
     items.append(Item("other", "other.jpg", split="test"))
-    collection = assemble(Reading("coco", items, has_splits=True), infos, CONFIG)
+    collection = assemble(Reading("coco", items, has_splits=True), infos, AS_GIVEN)
     assert [(told.kind, told.item, told.detail) for told in collection.problems] == [
         ("near-duplicate", "1", "looks like 0; both are kept"),
         ("near-duplicate-across-splits", "2", "in test, looks like 0 in train; both are kept"),
@@ -105,6 +106,6 @@ def test_a_caption_is_missed_only_where_others_have_one() -> None:
 def test_the_dataset_s_own_splits_are_kept_and_none_is_drawn_beside_them() -> None:
     infos = {"a.jpg": ImageInfo("x", 1, 1), "b.jpg": ImageInfo("y", 1, 1)}
     items = [Item("a", "a.jpg", split="test"), Item("b", "b.jpg")]
-    collection = assemble(Reading("flickr8k", items, has_splits=True), infos, CONFIG)
+    collection = assemble(Reading("flickr8k", items, has_splits=True), infos, AS_GIVEN)
     assert [image.split for image in collection.images] == ["test", None]
     assert [(problem.kind, problem.item) for problem in collection.problems] == [("no-split", "b")]

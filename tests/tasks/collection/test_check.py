@@ -9,6 +9,7 @@ FILES = files_of(
         + "".join(f"gone{number}.jpg#0\tGone .\n" for number in range(5)),
         "Flickr_8k.trainImages.txt": "a.jpg\n",
         "Flickr_8k.devImages.txt": "b.jpg\n",
+        "Flickr_8k.testImages.txt": "gone0.jpg\n",
         **pictures("a.jpg", "b.jpg", "extra.jpg"),
     }
 )
