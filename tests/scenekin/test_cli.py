@@ -190,7 +190,7 @@ def test_the_demo_ends_with_a_command_that_works(
 def test_the_demo_leaves_other_folders_alone(workspace: Path) -> None:
     (workspace / "demo").mkdir(parents=True)
     (workspace / "demo" / "mine.txt").write_text("mine")
-    assert "isn't the demo's collection" in scenekin("demo", "--workspace", workspace).sentence
+    assert "is not the demo's collection" in scenekin("demo", "--workspace", workspace).sentence
     assert (workspace / "demo" / "mine.txt").exists()
 
 
@@ -271,7 +271,7 @@ def test_wrong_usage_is_another_code(arguments: list[str], monkeypatch: pytest.M
 
 def empty(folder: Path, _: Trained) -> str:
     folder.mkdir()
-    return "no images and no captions"
+    return "No images and no captions"
 
 
 def missing(folder: Path, _: Trained) -> str:
@@ -280,17 +280,17 @@ def missing(folder: Path, _: Trained) -> str:
 
 def no_captions(folder: Path, trained: Trained) -> str:
     shutil.copytree(trained.collection / "train", folder, ignore=shutil.ignore_patterns("*.jsonl"))
-    return "0 images with captions; at least 8"
+    return "0 images with captions, but at least 8"
 
 
 def too_few_images(folder: Path, _: Trained) -> str:
     write_collection(folder, 9)
-    return "The train split has 7 images with captions; at least 8 are needed to learn from"
+    return "The train split has 7 images with captions, but at least 8 are needed to learn from"
 
 
 def nothing_to_judge_by(folder: Path, _: Trained) -> str:
     write_collection(folder, 20)
-    return "The validation split has 3 images with captions; at least 4 are needed to judge by"
+    return "The validation split has 3 images with captions, but at least 4 are needed to evaluate on"
 
 
 def no_image_is_readable(folder: Path, _: Trained) -> str:

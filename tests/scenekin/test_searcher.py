@@ -100,8 +100,8 @@ def test_what_is_no_image_is_named(searcher: Searcher, tmp_path: Path) -> None:
     for image, words in (
         (tmp_path / "none.jpg", f"^No such file: '{tmp_path / 'none.jpg'}'.$"),
         (tmp_path, f"Cannot read '{tmp_path}': Is a directory"),
-        (tmp_path / "text.jpg", f"Cannot decode '{tmp_path / 'text.jpg'}': not an image of a known type"),
-        (b"hello", "Cannot decode the image: not an image of a known type"),
+        (tmp_path / "text.jpg", f"Cannot decode '{tmp_path / 'text.jpg'}': not an image, or of an unknown type"),
+        (b"hello", "Cannot decode the image: not an image, or of an unknown type"),
         (b"", "empty file"),
     ):
         with pytest.raises(InputError, match=words):
@@ -373,7 +373,7 @@ def test_what_cannot_be_explained_is_named(trained_copy: Trained, query: Path, t
         ("nobody", "No such file or image in the index 'main': 'nobody'"),
         ("n" * 5000, "Cannot read 'n+': File name too long"),
         (tmp_path, f"Cannot read '{tmp_path}': Is a directory"),
-        (tmp_path / "text.jpg", "text.jpg': not an image of a known type"),
+        (tmp_path / "text.jpg", "text.jpg': not an image, or of an unknown type"),
         (b"", "Cannot decode the image: empty file"),
     ):
         for pair in ((image, query), (query, image)):
