@@ -1,4 +1,4 @@
-"""What every flow begins with: the workspace held alone, and a runner for its stages."""
+"""What every flow starts with: exclusive use of the workspace, and a runner for its steps."""
 
 import os
 from collections.abc import Iterator
@@ -15,18 +15,21 @@ from tasks.demo.task import demo_collection
 @contextmanager
 def open_run(
     holder: str,
+    *,
     workspace: str | None,
     collection: str | None,
     images: str | None,
     runtime: Runtime,
     rehash: bool = False,
+    wait: bool = False,
 ) -> Iterator[Runner]:
-    """A runner on the collection, or on the demo's where none is named. Raises StorageError.
+    """Yield a runner for the collection, or for the demo's if none is given.
 
-    `rehash` forgets what is known of files, so that all are read again.
+    `rehash` discards the remembered file digests, so that every file is read again. Raises StorageError, also if
+    another process uses the workspace and `wait` is not set.
     """
     space = open_workspace(workspace)
-    with locked(space, holder):
+    with locked(space, holder, wait=wait):
         clear_leftovers(space)
         if rehash:
             space.known_files.unlink(missing_ok=True)
@@ -36,5 +39,5 @@ def open_run(
 
 
 def _absolute(url: str) -> str:
-    """A local path in one spelling, whichever way it was written; symbolic links stay what they are."""
+    """Return a local path in one spelling; symbolic links are kept."""
     return url if "://" in url else os.path.normpath(Path(url).expanduser().absolute())

@@ -21,9 +21,10 @@ STAGES = (
 )
 SERVED = "tasks.registry.pyfunc"  # the code that the registry serves: the one pure module that MLflow's API reaches
 FLOWS_MAY = sys.stdlib_module_names | {
-    *("prefect", "pydantic", "tasks.caching"),
+    *("pydantic", "tasks.caching"),
     *("storage.settings", "storage.artifacts", "storage.source.tree", "storage.workspace", "storage.models"),
 }
+DEPLOYED = "flows.deployed"  # the one module that imports Prefect
 LONGEST = 60  # lines of a function
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -81,15 +82,16 @@ def is_earlier(name: str, module: str) -> bool:
     return STAGES.index(name.split(".")[1]) <= STAGES.index(module.split(".")[1])
 
 
-def flow_may(_: str, name: str) -> bool:
+def flow_may(module: str, name: str) -> bool:
     config = room(name) == "pure" and name.endswith(".config")
-    return config or room(name) in {"flows", "task"} or name in FLOWS_MAY
+    prefect = name == "prefect" and module == DEPLOYED
+    return config or prefect or room(name) in {"flows", "task"} or name in FLOWS_MAY
 
 
 def task_may(module: str, name: str) -> bool:
     if room(name) in {"pure", "task"}:
         return is_earlier(name, module)
-    return room(name) in {"storage", "errors", "caching", "progress", "source", "library"} and name != "mlflow"
+    return room(name) in {"storage", "errors", "caching", "progress", "source"} or is_plain(name)
 
 
 def pure_may(module: str, name: str) -> bool:
@@ -108,7 +110,7 @@ MAY_IMPORT: dict[str, Callable[[str, str], bool]] = {
     "task": task_may,
     "flows": flow_may,
     "scenekin": lambda _, name: name != "tests",
-    "caching": lambda _, name: room(name) in {"storage", "source"} or is_plain(name) or name == "prefect",
+    "caching": lambda _, name: room(name) in {"storage", "source"} or is_plain(name),
     **dict.fromkeys(["errors", "progress", "source", "tasks"], lambda _, name: is_plain(name)),
 }
 
@@ -192,7 +194,7 @@ print(sorted({{"prefect", "mlflow", "flows.train", "scenekin"}} & sys.modules.ke
 
 @pytest.mark.parametrize("flow", ["train", "index", "evaluate"])
 def test_a_run_that_finds_all_in_the_cache_needs_no_torch(flow: str) -> None:
-    heavy = {"torch", "sklearn", "matplotlib", "nltk", "timm", "distributed", "sparse_dot_topn"}
+    heavy = {"prefect", "torch", "sklearn", "matplotlib", "nltk", "timm", "distributed", "sparse_dot_topn"}
     script = f"""
 import sys, flows.{flow}
 from tasks.caching import Stage
