@@ -1,4 +1,4 @@
-"""The stages that train candidates, and what flows ask about their results."""
+"""The stages that train candidates, and functions that read their results for flows."""
 
 import json
 import logging
