@@ -16,6 +16,7 @@ from tasks.training.config import TripletConfig
 from tasks.training.embedders import Embed
 from tasks.training.losses import BatchLoss, Modality, Term, batch_loss
 from tasks.training.mining import Pool, Relevance, Triplets, mine, sample_pool
+from tasks.training.text_embedding import TextEmbedding
 
 POOL_CHUNK = 256
 COLLAPSED_SPREAD = 1e-2
@@ -86,7 +87,7 @@ class Learner:
     model: nn.Module
     terms: tuple[Term, ...]
     embeds: Mapping[Modality, Embed]
-    text: nn.Module | None = None
+    text: TextEmbedding | None = None
 
     def optimiser(self, config: TripletConfig) -> torch.optim.Optimizer:
         """Create Adam over the parameters that require gradients."""
@@ -241,9 +242,8 @@ def _resume(
 ) -> TrainingState | None:
     if path is None or not path.exists():
         return None
-    device = next(model.parameters()).device
     try:
-        checkpoint: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
+        checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
     except Exception:  # training starts again if the checkpoint is damaged
         return None
     model.load_state_dict(checkpoint["model"])

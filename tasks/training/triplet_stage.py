@@ -1,10 +1,9 @@
 """The work of the stages that train by triplets: a projection or the whole network, with or without text."""
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
-import numpy as np
 import torch
-from scipy.sparse import csr_array
 from torch import nn
 
 from storage.artifacts import Artifact
@@ -49,10 +48,8 @@ def train(
     """Train a method by triplets, starting from the features' PCA (METHOD.md 3–5) → model/ and training.json."""
     loaded = LoadedData(run, data, backbone)
     device = choose_device(run.runtime.device)
-    model = _initial_model(loaded, method, config, seed).to(device)
-    tfidf_NV = tfidf_from(loaded.tfidf_table)
-    text = None if method == "v_v" else _initial_text(loaded, model, tfidf_NV).to(device)
-    learner, validate = _learner(loaded, model, text, tfidf_NV, method, config, device)
+    model = initial_model(loaded, method, config, seed)
+    learner, validate = new_learner(loaded, model, config, device)
     table = read_table(run.open(neighbours) / "neighbours.parquet")
     relevance = Relevance(neighbours_from(table), loaded.tfidf_table["copy_group"].to_numpy())
     with (
@@ -75,7 +72,7 @@ def train(
         if reason := state.stop_reason(config, beat):
             on_step.stop_early(reason)
         log.metrics({"best_validation_ndcg_auc": state.best_score, "skipped_refreshes": state.skipped})
-        text_VT = None if text is None else text.text_VD.detach().cpu().numpy()
+        text_VT = None if learner.text is None else learner.text.text_VD.detach().cpu().numpy()
         facts = _facts(state, config, beat)
         save_candidate(run, model, loaded.vocabulary, log.run_id, state.best_score, facts, text_VT=text_VT)
 
@@ -95,34 +92,34 @@ def _facts(state: TrainingState, config: TripletConfig, beat: int | None) -> dic
     }
 
 
-def _learner(
-    loaded: LoadedData,
-    model: SceneModel,
-    text: TextEmbedding | None,
-    tfidf_NV: csr_array,
-    method: TripletMethod,
-    config: TripletConfig,
-    device: torch.device,
+def initial_model(loaded: LoadedData, method: TripletMethod, config: TripletConfig, seed: int) -> SceneModel:
+    """Build the backbone with a projection initialised by the PCA of train regions (METHOD.md 3), on the CPU."""
+    value_SC = loaded.train_descriptors(config.pooling).value_SC
+    head = Projection(*pca_whitening(sample_regions(value_SC, seed), config.dimension, config.whitening_power))
+    return loaded.new_model(method, config.pooling, head, finetuned=config.backbone == "finetuned")
+
+
+def new_learner(
+    loaded: LoadedData, model: SceneModel, config: TripletConfig, device: torch.device
 ) -> tuple[Learner, Callable[[], float]]:
+    """Set up training on a device: the learner, and the function that computes the validation score.
+
+    The model, which must be on the CPU, is moved to the device after the text embedding is initialised from it.
+    """
+    terms = TERMS[cast(TripletMethod, model.config.method)]
+    tfidf_NV = tfidf_from(loaded.tfidf_table)
+    text = None
+    if any("text" in (term.query, term.found) for term in terms):
+        embedding_ND = project(model.head, loaded.train_descriptors(config.pooling)).numpy()
+        text = TextEmbedding(initial_text(tfidf_NV, embedding_ND)).to(device)
+    model.to(device)
     set_up = _through_network if config.backbone == "finetuned" else _through_features
     trainable, embed, validate = set_up(loaded, model, device)
     embeds: Mapping[Modality, Embed] = {"image": embed}
     if text is None:
-        return Learner(trainable, TERMS[method], embeds), validate
+        return Learner(trainable, terms, embeds), validate
     embeds = {**embeds, "text": through_text(text, tfidf_NV)}
-    return Learner(nn.ModuleList([trainable, text]), TERMS[method], embeds, text), validate
-
-
-def _initial_text(loaded: LoadedData, model: SceneModel, tfidf_NV: csr_array) -> TextEmbedding:
-    embedding_ND: np.ndarray = project(model.head.cpu(), loaded.train_descriptors(model.config.pooling)).numpy()
-    return TextEmbedding(initial_text(tfidf_NV, embedding_ND))
-
-
-def _initial_model(loaded: LoadedData, method: TripletMethod, config: TripletConfig, seed: int) -> SceneModel:
-    """Build the backbone with a projection initialised by the PCA of train regions (METHOD.md 3)."""
-    value_SC = loaded.train_descriptors(config.pooling).value_SC
-    head = Projection(*pca_whitening(sample_regions(value_SC, seed), config.dimension, config.whitening_power))
-    return loaded.new_model(method, config.pooling, head, finetuned=config.backbone == "finetuned")
+    return Learner(nn.ModuleList([trainable, text]), terms, embeds, text), validate
 
 
 def _through_features(loaded: LoadedData, model: SceneModel, device: torch.device) -> Setup:
