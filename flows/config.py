@@ -21,7 +21,8 @@ Candidate = TripletMethod | Literal["regression"]
 class Config(BaseModel):
     """The settings of all flows. `candidates` are trained and compared; `seed` decides every random choice.
 
-    `triplets` are the settings of (V,V), `joint` those of (V+T,V).
+    `triplets` are the settings of (V,V), `joint` those of (V+T,V). With `stop_hopeless`, training stops for a candidate
+    that cannot become the best.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -32,6 +33,7 @@ class Config(BaseModel):
     surrogate: SurrogateConfig = SurrogateConfig()
     backbone: BackboneConfig = BackboneConfig()
     candidates: tuple[Candidate, ...] = Field(default=("v_v", "regression"), min_length=1)
+    stop_hopeless: bool = True
     triplets: TripletConfig = TripletConfig()
     joint: TripletConfig = TripletConfig()
     wsabie: TripletConfig = TripletConfig()

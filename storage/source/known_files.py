@@ -24,7 +24,7 @@ class KnownFiles:
 
     def last(self, place: str) -> str | None:
         """Return the SHA-256 that the file had when it was last read, whatever has become of it."""
-        found = self._connection.execute("SELECT sha256 FROM digest WHERE path = ?", (_name(place),)).fetchone()
+        found = self._connection.execute("SELECT sha256 FROM digest WHERE path = ?", (_key(place),)).fetchone()
         return None if found is None else str(found[0])
 
     def put(self, place: str, stamp: str, sha256: str) -> None:

@@ -1,4 +1,4 @@
-"""Which descriptors of which backbone are kept."""
+"""Which descriptors of which backbone are extracted."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -6,7 +6,7 @@ from tasks.model.config import BackboneConfig, PoolingConfig
 
 
 class FeaturesConfig(BaseModel):
-    """The frozen backbone and every pooling whose descriptors are wanted, read in one pass."""
+    """The frozen backbone and the poolings of its descriptors, all computed in one pass."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""What a visual embedding is made of; stored with every model."""
+"""The configuration of a visual embedding; stored with every model."""
 
 from pathlib import Path
 from typing import Literal
@@ -57,7 +57,7 @@ class ModelConfig(BaseModel):
 
 
 def features_file(pooling: PoolingConfig) -> str:
-    """The name of the table that holds a pooling's descriptors."""
+    """Return the name of the Parquet file with a pooling's descriptors."""
     match pooling.kind:
         case "gap" | "blocks":
             return f"{pooling.kind}.parquet"
@@ -68,5 +68,5 @@ def features_file(pooling: PoolingConfig) -> str:
 
 
 def load_config(folder: Path) -> ModelConfig:
-    """What the model of a folder is made of."""
+    """Read the configuration of the model in a folder."""
     return ModelConfig.model_validate_json((folder / CONFIG).read_text())

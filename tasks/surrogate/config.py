@@ -1,10 +1,10 @@
-"""How neighbours by caption similarity are found."""
+"""Settings of the neighbours by caption similarity."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class SurrogateConfig(BaseModel):
-    """The most relevant images that an image has; small collections have fewer (METHOD.md 2)."""
+    """The number of relevant images per image; small collections have fewer (METHOD.md 2)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

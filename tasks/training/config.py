@@ -1,4 +1,4 @@
-"""How heads are trained."""
+"""Settings of training."""
 
 import math
 from typing import Annotated, Literal, Self
@@ -16,8 +16,7 @@ Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class TripletConfig(BaseModel):
     """Training by triplets of caption similarity (METHOD.md 4, 5); defaults chosen on Flickr8k's validation split.
 
-    `sampler: any_pair` takes any image in the place of a relevant one: it is known not to help. `per_query` triplets of
-    one query follow one another, so that a batch holds fewer images.
+    `per_query` triplets of one query follow one another, so that a batch has fewer images.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -26,7 +25,6 @@ class TripletConfig(BaseModel):
     dimension: int = Field(default=512, ge=1)
     whitening_power: float = Field(default=0.3, ge=0, le=1)
     backbone: Literal["frozen", "finetuned"] = "frozen"
-    sampler: Literal["relevant", "any_pair"] = "relevant"
     margin: float = Field(default=0.2, gt=0)
     queries: int = Field(default=500, ge=1)
     relevant: int = Field(default=9, ge=1)
@@ -44,17 +42,17 @@ class TripletConfig(BaseModel):
 
     @property
     def rate(self) -> float:
-        """The learning rate: where none is set, 5e-4 for a head on frozen features, the paper's 1e-5 for all of it."""
+        """The learning rate: by default 5e-4 for a head on frozen features, the paper's 1e-5 for the whole network."""
         return self.learning_rate or (5e-4 if self.backbone == "frozen" else 1e-5)
 
     @property
     def text_rate(self) -> float:
-        """The text embedding's learning rate: where none is set, 10 times the other."""
+        """The text embedding's learning rate: by default 10 times the other."""
         return self.text_learning_rate or 10 * self.rate
 
     @property
     def shared(self) -> int:
-        """Triplets drawn of a query at a time: where none is set, 1 on features at hand, 8 where images are costly."""
+        """Triplets drawn of a query at a time: by default 1 on precomputed features, 8 if images are decoded."""
         return self.per_query or (1 if self.backbone == "frozen" else 8)
 
 
@@ -79,20 +77,20 @@ class RidgeConfig(BaseModel):
 
     @property
     def topics(self) -> int:
-        """How many coordinates are regressed."""
+        """The number of coordinates that are regressed."""
         return self.dimension - 1 if self.kernel == "gaussian" else self.dimension
 
     def landmarks_of(self, images: int) -> int | None:
-        """How many landmarks the kernel of that many train images takes, None where it is solved whole."""
+        """Return the number of landmarks for this many train images, None if the kernel is solved exactly."""
         return None if images <= max(self.exact, self.landmarks) else self.landmarks
 
     def within(self, memory: float) -> Self:
-        """With `exact` cut to a kernel that MEMORY_SHARE of so many bytes holds."""
-        held = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
-        return self.model_copy(update={"exact": max(1, min(self.exact, held))})
+        """Return the settings with `exact` limited to a kernel that fits into MEMORY_SHARE of this many bytes."""
+        fitting = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
+        return self.model_copy(update={"exact": max(1, min(self.exact, fitting))})
 
     @model_validator(mode="after")
     def _one_descriptor_an_image(self) -> Self:
         if self.pooling.kind.startswith("rmac"):
-            raise ValueError("ridge.pooling takes one descriptor an image: blocks, gap or gem")
+            raise ValueError("ridge.pooling must give one descriptor per image: blocks, gap or gem")
         return self
