@@ -1,4 +1,4 @@
-"""evaluate-flow: how good a registered model and the candidates trained beside it are, on a split of a collection."""
+"""evaluate-flow: measure a registered model and the candidates trained with it on a split of a collection."""
 
 from collections.abc import Mapping
 from typing import Literal
@@ -26,9 +26,9 @@ def evaluate_flow(
     columns: Mapping[str, str] | None = None,
     rehash: bool = False,
 ) -> EvaluateResult:
-    """Evaluate with the settings that the model was trained with; without a collection, on the demo's.
+    """Evaluate with the settings the model was trained with; the default collection is the demo's.
 
-    `columns` are those of CollectionConfig where this collection has others than the one trained on.
+    `columns` overrides the columns of CollectionConfig if this collection names them differently.
     """
     with open_run("evaluate-flow", workspace, collection, images, runtime or Runtime(), rehash) as run:
         registered = find_registered(run.workspace, model)
@@ -45,8 +45,8 @@ def evaluate_flow(
             split=split,
             queries=evaluation.queries,
             left_out=evaluation.left_out,
-            methods={name: summary.model_dump(mode="json") for name, summary in evaluation.methods.items()},
-            words={name: figures.model_dump(mode="json") for name, figures in evaluation.words.items()},
+            methods=evaluation.methods,
+            words=evaluation.words,
             report=str(keep_report(run.workspace, report, f"evaluate-{split}-{report.key[:8]}")),
             stages=run.reports,
         )

@@ -58,7 +58,7 @@ def test_settings_are_checked_before_a_run(name: str) -> None:
     config = flow.validate_parameters({"config": QUICK})["config"]
     assert config.backbone.size == QUICK["backbone"]["size"]
     with pytest.raises(ParameterTypeError, match="triplets"):
-        flow.validate_parameters({"config": {"triplets": {"margn": 0.1}}})
+        flow.validate_parameters({"config": {"v_v": {"margn": 0.1}}})
 
 
 def test_the_index_is_refreshed_by_schedule_and_the_others_on_demand() -> None:

@@ -57,17 +57,17 @@ def evaluate(
 def evaluate_text(result: "EvaluateResult") -> str:
     """The figures, for people."""
     lines = [
-        f"{result.split}: {result.queries} queries, {result.left_out} left out",
+        f"{result.split}: {result.queries} queries, {result.left_out} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
-        figures = (format_figure(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
-        lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *figures))
+        aucs = (format_figure(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
+        lines.append("  {:32} {:>8} {:>8}".format(summary.label, *aucs))
     for name, words in result.words.items():
-        without, at_90, at_80 = (f"{100 * words[at]:.0f} %" for at in ("without", "at_90", "at_80"))
+        without, at_90, at_80 = (f"{100 * share:.0f} %" for share in (words.without, words.at_90, words.at_80))
         lines.append(
-            f"  {result.methods[name]['label']}: {without} of the top 10 hold a word; once it is added {at_90}, "
-            f"where 90 % of the similarity is kept, and {at_80} at 80 %"
+            f"  {result.methods[name].label}: adding a word raises its share of the top 10 from {without} to {at_90} "
+            f"(keeping 90 % of the similarity) or {at_80} (keeping 80 %)"
         )
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
 
@@ -80,8 +80,11 @@ def table_text(result: "EvaluateResult") -> str:
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
         ndcg, pcc = (
-            f"{format_figure(summary[auc]):>5} {interval_text(summary[f'{auc}_interval'])}"
-            for auc in ("ndcg_auc", "pcc_auc")
+            f"{format_figure(auc):>5} {interval_text(interval)}"
+            for auc, interval in (
+                (summary.ndcg_auc, summary.ndcg_auc_interval),
+                (summary.pcc_auc, summary.pcc_auc_interval),
+            )
         )
-        lines.append(f"{summary['label']:32} {ndcg:21} {pcc}".rstrip())
+        lines.append(f"{summary.label:32} {ndcg:21} {pcc}".rstrip())
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])

@@ -18,7 +18,7 @@ from tasks.errors import InputError
 from tasks.model.persistence import VOCABULARY
 
 TEXT = "text.safetensors"
-SUGGESTIONS = 3
+SUGGESTIONS, MIN_RATIO = 3, 0.75  # of similarly spelled words; their least similarity, as difflib defines it
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class TextModel:
 
     def near(self, word: str) -> list[str]:
         """Known words that are spelled like this one."""
-        return get_close_matches(word, self.vocabulary.words, SUGGESTIONS)
+        return get_close_matches(word, self.vocabulary.words, SUGGESTIONS, MIN_RATIO)
 
 
 def _unit(value_NT: np.ndarray) -> np.ndarray:

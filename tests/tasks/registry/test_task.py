@@ -32,9 +32,8 @@ from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.persistence import load, save
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import save_text
+from tasks.registry.stage import PYFUNC, REQUIREMENTS
 from tasks.registry.task import (
-    REQUIREMENTS,
-    SERVED_BY,
     attach_report,
     candidate_model,
     find_registered,
@@ -192,25 +191,25 @@ def test_a_card_is_written_from_what_the_stages_left(
     workspace: Workspace, trained: dict[str, Artifact], collection: Artifact, report: Artifact
 ) -> None:
     models = {method: candidate_model(workspace, artifact) for method, artifact in trained.items()}
-    config = Config(seed=3, ridge=RidgeConfig(penalties=(0.5, 1.0)), runtime=Runtime(workers=7))
+    config = Config(seed=3, regression=RidgeConfig(penalties=(0.5, 1.0)), runtime=Runtime(workers=7))
     card = model_card(workspace, "regression", models, collection, report, config)
     lines = card.splitlines()
     assert lines[0] == "# scenekin: regression"
     for line in (
-        "Collection **photos**; 5 stems, in english.",
-        "| train | 3 | 4 | learned from |",
-        "| validation | 1 | 1 | chosen by |",
-        "| test | 0 | 0 | not looked at |",
-        "Problems found in it: unreadable-image 3.",
-        r"Settings that differ from the defaults: `seed` 3, `ridge.penalties` \[0.5, 1.0\].",
+        "Collection **photos**; vocabulary of 5 stems, language: english.",
+        "| train | 3 | 4 | training |",
+        "| validation | 1 | 1 | model selection |",
+        "| test | 0 | 0 | none |",
+        "Problems in the collection: unreadable-image 3.",
+        r"Settings that differ from the defaults: `seed` 3, `regression.penalties` \[0.5, 1.0\].",
         "wsabie collapsed.",
-        "- It takes no words, and learned by the 5 stems of its train captions, in one language (english).",
+        "- It cannot be searched by words; it was trained on the 5 stems of its training captions (english).",
     ):
         assert line in lines
     assert [line.split(" | ")[0] for line in lines if " to " in line and line.startswith("| ")] == [
         "| **regression**, this model",
         "| (V,V)",
-        "| visual baseline GAP, the best untrained",
+        "| GAP, the best untrained baseline",
     ]
     assert str(workspace.root) not in card
 
@@ -222,7 +221,7 @@ def test_a_model_with_a_text_embedding_takes_words(
     shutil.copytree(folder_of(workspace, trained["regression"]) / "model", folder)
     save_text(np.ones((5, DIMENSION)), folder)
     models = {"regression": refer_to_model(workspace, folder)}
-    assert "Words steer it." in model_card(workspace, "regression", models, collection, report, Config())
+    assert "can be modified by words." in model_card(workspace, "regression", models, collection, report, Config())
 
 
 @pytest.mark.usefixtures("champion")
@@ -241,7 +240,7 @@ def test_a_report_is_attached_to_its_run(workspace: Workspace, champion: Registe
 
 
 def test_the_code_that_travels_needs_no_more_than_is_required() -> None:
-    modules = closure({SERVED_BY})
+    modules = closure({PYFUNC})
     assert {".".join(module.split(".")[:2]) for module in modules} <= {
         *("tasks", "tasks.registry", "tasks.errors", "tasks.images", "tasks.captions", "tasks.model"),
     }
