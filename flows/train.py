@@ -9,7 +9,7 @@ from flows.steps import Prepared, prepare, read, report_on
 from storage.artifacts import Artifact, narrow, seconds_of
 from tasks.caching import Runner
 from tasks.collection.task import problem_counts
-from tasks.evaluation.task import Evaluation, best_of, compare_with_baseline, keep_report
+from tasks.evaluation.task import LABELS, Evaluation, best_of, compare_with_baseline, keep_report
 from tasks.model.config import PoolingConfig
 from tasks.registry.task import attach_report, candidate_model, model_card, register_model, run_of
 from tasks.surrogate.task import find_neighbours
@@ -33,8 +33,8 @@ def train_flow(
         trained = train_candidates(run, prepared, config)
         sound, notes = sound_candidates(run.workspace, trained)
         models = {method: candidate_model(run.workspace, artifact) for method, artifact in sound.items()}
-        title = "Candidates on validation"
-        evaluation, report = report_on(run, prepared, models, title, ", ".join(models), notes, config)
+        title, labels = "Candidates on validation", ", ".join(LABELS[method] for method in models)
+        evaluation, report = report_on(run, prepared, models, title, labels, notes, config)
         best = max(models, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
         metrics = evaluation.metrics(best)
         run_id = run_of(run.workspace, trained[best])

@@ -12,12 +12,14 @@ from storage.models import ModelRef
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.evaluation.inputs import EvaluationData
+from tasks.evaluation.methods import LABELS
 from tasks.evaluation.results import Evaluation
 from tasks.evaluation.steering import WordMetrics
 from tasks.evaluation.summary import Difference, MethodSummary, best_of, compare_with_baseline
 from tasks.model.config import BackboneConfig
 
 __all__ = [
+    "LABELS",
     "Difference",
     "Evaluation",
     "MethodSummary",

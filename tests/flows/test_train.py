@@ -127,6 +127,7 @@ def test_the_report_opens_offline(answer: dict[str, Any]) -> None:
     assert [told for pair in addresses for told in pair if told and not told.startswith(("data:", "#"))] == []
     assert page.count("data:image/") >= 4
     assert json.loads(Path(answer["report"]).with_name("report.json").read_text())["split"] == "validation"
+    assert "<dd>(V,V), regression</dd>" in page
 
 
 def test_the_report_is_attached_to_the_run(trained: Trained, answer: dict[str, Any]) -> None:
