@@ -14,7 +14,9 @@ from tasks.errors import InputError
 from tasks.model.text_model import TextModel
 from tasks.search.modifiers import steer
 
-WEIGHTED = re.compile(r"(.*\S)\s*:\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*", re.DOTALL)
+WEIGHT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)")
+MAX_PHRASE, MAX_TEXT = 200, 2_000  # characters of a term and of a text query
+MAX_TERMS = 64
 MAX_WEIGHT, MAX_STRENGTH = 100.0, 1e9  # of a term, and of α and β; larger values overflow
 UNKNOWN = "not in any caption"
 TOO_COMMON = "too common to affect results"
@@ -73,10 +75,12 @@ class Term:
 def read_term(given: str, text: TextModel) -> Term:
     """Parse a term: `snow:2` is the word snow with weight 2; to end in a number itself, it needs a weight: `16:9:1`.
 
-    Raises InputError for a weight outside 0…100.
+    Raises InputError for a weight outside 0…100 or more than MAX_PHRASE characters.
     """
-    parts = WEIGHTED.fullmatch(given)
-    plain, weight = (parts[1], float(parts[2])) if parts else (given, 1.0)
+    _check_length("A term", given, MAX_PHRASE)
+    head, _, tail = (part.strip() for part in given.rpartition(":"))
+    weighted = bool(head) and WEIGHT.fullmatch(tail) is not None
+    plain, weight = (given.rpartition(":")[0].rstrip(), float(tail)) if weighted else (given, 1.0)
     if not 0 <= weight <= MAX_WEIGHT:
         raise InputError(f"The weight of {given!r} must be a number from 0 to {MAX_WEIGHT:.0f}.")
     informative = Counter(telling_words(plain, text.vocabulary))
@@ -89,8 +93,11 @@ def read_words(
     """Read the terms that move a query, towards `add` by α and away from `remove` by β.
 
     A term without informative words has no effect; a term both added and removed cancels. Unknown words of the text
-    `query` are reported too. Raises InputError.
+    `query` are reported too. Raises InputError for too many or too long terms and for numbers out of range.
     """
+    if len(add) + len(remove) > MAX_TERMS:
+        raise InputError(f"A search takes at most {MAX_TERMS} terms, not {len(add) + len(remove)}.")
+    _check_length("A text query", query, MAX_TEXT)
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 <= value <= MAX_STRENGTH:
             raise InputError(f"{name} must be a number from 0 to {MAX_STRENGTH:.0e}, not {value}.")
@@ -133,6 +140,11 @@ def _why_ignored(term: Term, text: TextModel) -> str | None:
     if not words:
         return "ignored: it has no letters or digits"
     return UNKNOWN if len(unknown) == len(words) else TOO_COMMON
+
+
+def _check_length(what: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise InputError(f"{what} has at most {limit:,} characters; {text[:20]!r}… has {len(text):,}.")
 
 
 def _any_of(words: Sequence[str]) -> str:

@@ -1,5 +1,6 @@
 import json
 import re
+import time
 
 import numpy as np
 import pytest
@@ -7,7 +8,16 @@ import pytest
 from tasks.captions.vocabulary import build_vocabulary
 from tasks.errors import InputError
 from tasks.model.text_model import TextModel
-from tasks.search.words import SUGGESTED, Words, embed_phrase, read_term, read_words
+from tasks.search.words import (
+    MAX_TERMS,
+    MAX_TEXT,
+    SUGGESTED,
+    WEIGHT,
+    Words,
+    embed_phrase,
+    read_term,
+    read_words,
+)
 from tests.shared import case, with_shared
 
 CAPTIONS = [["a kite on grass"], ["a kite in snow"], ["a ball on grass"], ["the ball of a boat"], ["snow 16 9"]]
@@ -53,7 +63,7 @@ def test_a_term_without_weight_moves_nothing(text: TextModel) -> None:
     assert (read.added, read.passed_over) == (("kite",), {"snow:0": "ignored: its weight is 0"})
 
 
-@pytest.mark.parametrize("given", ["snow:-1", "snow:101", f"snow:{'9' * 400}"])
+@pytest.mark.parametrize("given", ["snow:-1", "snow:101", f"snow:{'9' * 190}"])
 def test_a_weight_that_moves_backwards_or_too_far_is_refused(text: TextModel, given: str) -> None:
     with pytest.raises(InputError, match="must be a number from 0 to 100"):
         words(text, [given])
@@ -121,10 +131,34 @@ def test_suggestions_are_joined_and_poor_guesses_dropped() -> None:
 
 
 def test_near_words_are_looked_up_for_the_first_unknown_ones_alone(text: TextModel) -> None:
-    many = " ".join(f"word{number}" for number in range(2000))
-    read = words(text, [many])
-    assert len(read.unknown_terms) == 2000
+    read = words(text, [f"word{number}" for number in range(2 * SUGGESTED)])
+    assert len(read.unknown_terms) == 2 * SUGGESTED
     assert list(read.suggestions) == [f"word{number}" for number in range(SUGGESTED)]
+
+
+@pytest.mark.parametrize("unit", ["1", " ", "a:", ":", "1.", " :"])
+def test_long_terms_are_refused_at_once(text: TextModel, unit: str) -> None:
+    """A backtracking pattern took more than six seconds for 20,000 characters."""
+    started = time.perf_counter()
+    with pytest.raises(InputError, match=r"A term has at most 200 characters; '.+'… has 20,000\."):
+        words(text, [unit * (20_000 // len(unit))])
+    assert time.perf_counter() - started < 0.1
+    words(text, [(unit * 200)[:200].replace("1", "0")])
+
+
+@pytest.mark.parametrize("unit", ["0", " ", "0.", "+"])
+def test_reading_a_weight_takes_linear_time(unit: str) -> None:
+    started = time.perf_counter()
+    assert WEIGHT.fullmatch(unit * 1_000_000 + "x") is None
+    assert time.perf_counter() - started < 0.5
+
+
+def test_too_many_terms_and_too_long_texts_are_refused(text: TextModel) -> None:
+    words(text, ["snow"] * MAX_TERMS)
+    with pytest.raises(InputError, match=f"at most {MAX_TERMS} terms, not {MAX_TERMS + 1}"):
+        words(text, ["snow"] * MAX_TERMS, ["kite"])
+    with pytest.raises(InputError, match="A text query has at most"):
+        read_words(text, [], [], 1.0, 0.5, query="a " * MAX_TEXT)
 
 
 @with_shared
