@@ -1,7 +1,9 @@
 """Exact nearest neighbours: cheap products select the candidates, exact products rank them."""
 
-from concurrent.futures import ThreadPoolExecutor
+import os
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
+from threading import Barrier, Lock
 
 import numpy as np
 import torch
@@ -11,6 +13,10 @@ FEW, FEW_ROWS = 8, 2**20  # for so few queries, float16 products of larger block
 GROUP = 16  # scores represented by their maximum
 LONGEST = 1.01  # upper bound of a stored vector's length: unit length, rounded to float16
 VALUES = 2**18  # of candidates per step: the allocator keeps and reuses small arrays
+
+
+_POOLS: dict[tuple[int, int], ThreadPoolExecutor] = {}  # by process and number of threads
+_POOL_LOCK = Lock()
 
 
 def rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
@@ -24,9 +30,29 @@ def rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.n
     size = min(QUERIES, max(1, -(-len(query_BD) // threads)))
     groups = [query_BD[start : start + size] for start in range(0, max(1, len(query_BD)), size)]
     # Threads with their own queries never wait for one another, unlike threads that share a product.
-    with ThreadPoolExecutor(threads, initializer=torch.set_num_threads, initargs=(1,)) as pool:
-        rows, scores = zip(*pool.map(partial(_rank, embedding_ND=embedding_ND, top=top), groups), strict=True)
+    rank_group = partial(_rank, embedding_ND=embedding_ND, top=top)
+    rows, scores = zip(*_pool(threads).map(rank_group, groups), strict=True)
     return np.concatenate(rows), np.concatenate(scores)
+
+
+def _pool(threads: int) -> ThreadPoolExecutor:
+    """Return the process's pool of single-threaded workers.
+
+    A worker that limits torch to one thread also changes the default of later threads, which is restored here.
+    """
+    with _POOL_LOCK:
+        if (os.getpid(), threads) not in _POOLS:
+            pool, all_limited = ThreadPoolExecutor(threads, "rank"), Barrier(threads)
+
+            def limit() -> None:
+                torch.get_num_threads()  # reads the default now, so that no later operation does
+                torch.set_num_threads(1)
+                all_limited.wait()
+
+            wait([pool.submit(limit) for _ in range(threads)])
+            torch.set_num_threads(threads)
+            _POOLS[os.getpid(), threads] = pool
+        return _POOLS[os.getpid(), threads]
 
 
 def _rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
