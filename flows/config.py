@@ -1,9 +1,9 @@
 """Everything that can be set, as one tree; a stage's key covers the part that it is given."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tasks.caching import Runtime
 from tasks.captions.config import CaptionsConfig
@@ -16,13 +16,14 @@ from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
 
 BASELINE_POOLINGS = (PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_max"))
 Candidate = TripletMethod | Literal["regression"]
+FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
 
 
 class Config(BaseModel):
-    """The settings of all flows. `candidates` are trained and compared; `seed` decides every random choice.
+    """The settings of all flows. `candidates` are trained and compared; `seed` determines every random choice.
 
-    `triplets` are the settings of (V,V), `joint` those of (V+T,V). With `stop_hopeless`, training stops for a candidate
-    that cannot become the best.
+    Each candidate has a section of its own name. With `stop_hopeless`, a candidate that cannot become the best is
+    stopped.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -34,12 +35,22 @@ class Config(BaseModel):
     backbone: BackboneConfig = BackboneConfig()
     candidates: tuple[Candidate, ...] = Field(default=("v_v", "regression"), min_length=1)
     stop_hopeless: bool = True
-    triplets: TripletConfig = TripletConfig()
-    joint: TripletConfig = TripletConfig()
+    v_v: TripletConfig = TripletConfig()
+    vt_v: TripletConfig = TripletConfig()
     wsabie: TripletConfig = TripletConfig()
-    ridge: RidgeConfig = RidgeConfig()
+    regression: RidgeConfig = RidgeConfig()
     index: IndexConfig = IndexConfig()
     runtime: Runtime = Runtime()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _accept_former_names(cls, values: Any) -> Any:
+        """Read sections by their former names too, as in the settings of models trained before they changed."""
+        if not isinstance(values, Mapping):
+            return values
+        if both := [name for name in FORMER_NAMES if name in values and FORMER_NAMES[name] in values]:
+            raise ValueError(f"section {both[0]} is now called {FORMER_NAMES[both[0]]}; use the new name only")
+        return {FORMER_NAMES.get(name, name): value for name, value in values.items()}
 
     @field_validator("candidates")
     @classmethod
@@ -59,11 +70,11 @@ class Config(BaseModel):
 
     def pooling(self, method: str) -> PoolingConfig:
         """What a candidate pools its descriptors by."""
-        return self.ridge.pooling if method == "regression" else self.triplet_settings()[method].pooling
+        return self.regression.pooling if method == "regression" else self.triplet_settings()[method].pooling
 
     def triplet_settings(self) -> dict[str, TripletConfig]:
         """The settings of each method that learns from triplets."""
-        return {"v_v": self.triplets, "vt_v": self.joint, "wsabie": self.wsabie}
+        return {"v_v": self.v_v, "vt_v": self.vt_v, "wsabie": self.wsabie}
 
     def finetuned(self) -> frozenset[str]:
         """The candidates whose backbone is trained too, so that features at hand do not serve them."""

@@ -24,7 +24,7 @@ def demo(workspace: Workspace = None) -> None:
 
     space = open_workspace(workspace)
     collection = str(demo_collection(space))
-    settings = Config(triplets=TripletConfig(refreshes=12))  # as good on this collection, and a minute faster
+    settings = Config(v_v=TripletConfig(refreshes=12))  # as good on this collection, and a minute faster
     root = str(space.root)
     print(train_text(train(collection, settings, workspace=root)))
     print(index_text(index(collection, "demo", config=settings, workspace=root)))

@@ -1,11 +1,10 @@
-"""How an index is kept."""
+"""Settings of an index."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class IndexConfig(BaseModel):
-    """`keep`: how many versions are kept beside the current one; `approximate_from`: from how many images on an
-    approximate index is made too."""
+    """`keep`: previous versions to keep; `approximate_from`: images from which on an approximate index is built."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

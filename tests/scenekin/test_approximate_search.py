@@ -11,7 +11,7 @@ from scenekin.web.app import create_app
 from scenekin.web.served_index import Served
 from storage.index.versions import current_manifest
 from storage.workspace import Workspace
-from tasks.search.task import write_approximate
+from tasks.search.stage import write_approximate
 from tests.command import scenekin
 from tests.indexes import counts, publish_images, versions
 

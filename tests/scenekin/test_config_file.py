@@ -27,10 +27,10 @@ def test_without_anything_it_is_the_default() -> None:
 
 
 def test_an_assignment_comes_after_the_file(file: Path) -> None:
-    file.write_text("seed: 3\ntriplets:\n  margin: 0.3\n  pooling: {kind: gem}\n")
-    config = read_config(file, ["triplets.margin=0.4", "triplets.pooling.gem_power=2", "ridge.dimension=8"])
-    assert (config.seed, config.triplets.margin, config.ridge.dimension) == (3, 0.4, 8)
-    assert (config.triplets.pooling.kind, config.triplets.pooling.gem_power) == ("gem", 2.0)
+    file.write_text("seed: 3\nv_v:\n  margin: 0.3\n  pooling: {kind: gem}\n")
+    config = read_config(file, ["v_v.margin=0.4", "v_v.pooling.gem_power=2", "regression.dimension=8"])
+    assert (config.seed, config.v_v.margin, config.regression.dimension) == (3, 0.4, 8)
+    assert (config.v_v.pooling.kind, config.v_v.pooling.gem_power) == ("gem", 2.0)
 
 
 def test_an_empty_file_changes_nothing(file: Path) -> None:
@@ -39,12 +39,12 @@ def test_an_empty_file_changes_nothing(file: Path) -> None:
 
 
 def test_a_preset_is_taken_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = read_config(Path("paper"), ["triplets.margin=0.3"])
+    config = read_config(Path("paper"), ["v_v.margin=0.3"])
     assert (config.backbone.name, config.backbone.size) == ("resnet101", 576)
     assert config.candidates == ("wsabie", "v_v", "vt_v")
-    assert (config.triplets.margin, config.joint.margin, config.wsabie.margin) == (0.3, 0.1, 0.1)
+    assert (config.v_v.margin, config.vt_v.margin, config.wsabie.margin) == (0.3, 0.1, 0.1)
     assert {settings.backbone for settings in config.triplet_settings().values()} == {"finetuned"}
-    assert (config.joint.hardest, config.joint.pooling.kind, config.joint.rate) == (100, "rmac_max", 1e-5)
+    assert (config.vt_v.hardest, config.vt_v.pooling.kind, config.vt_v.rate) == (100, "rmac_max", 1e-5)
     monkeypatch.chdir(tmp_path)
     Path("paper").write_text("seed: 4")
     assert read_config(Path("paper"), []).seed == 4
@@ -63,31 +63,35 @@ def test_the_printed_defaults_are_a_config(file: Path) -> None:
 @pytest.mark.parametrize(
     ("assignment", "value"),
     [
-        ("triplets.learning_rate=1e-4", 1e-4),
-        ("triplets.learning_rate=0.0001", 1e-4),
-        ("triplets.learning_rate= 1.0e-4", 1e-4),
+        ("v_v.learning_rate=1e-4", 1e-4),
+        ("v_v.learning_rate=0.0001", 1e-4),
+        ("v_v.learning_rate= 1.0e-4", 1e-4),
     ],
 )
 def test_numbers_may_be_written_as_people_do(assignment: str, value: float) -> None:
-    assert read_config(None, [assignment]).triplets.learning_rate == value
+    assert read_config(None, [assignment]).v_v.learning_rate == value
 
 
 def test_lists_and_nothing_can_be_assigned() -> None:
-    config = read_config(None, ["candidates=[regression]", "ridge.penalties=[1, 2.5]", "backbone.weights=null"])
-    assert (config.candidates, config.ridge.penalties, config.backbone.weights) == (("regression",), (1.0, 2.5), None)
+    config = read_config(None, ["candidates=[regression]", "regression.penalties=[1, 2.5]", "backbone.weights=null"])
+    assert (config.candidates, config.regression.penalties, config.backbone.weights) == (
+        ("regression",),
+        (1.0, 2.5),
+        None,
+    )
 
 
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
         ("sede=1", ["unknown setting sede", "scenekin config"]),
-        ("triplets.margins=1", ["unknown setting triplets.margins"]),
+        ("v_v.margins=1", ["unknown setting v_v.margins"]),
         ("seed=many", ["seed", "'many'"]),
-        ("triplets.margin=-1", ["triplets.margin", "-1", "greater than 0"]),
-        ("triplets.pooling.kind=max", ["triplets.pooling.kind", "'max'", "'gem'"]),
+        ("v_v.margin=-1", ["v_v.margin", "-1", "greater than 0"]),
+        ("v_v.pooling.kind=max", ["v_v.pooling.kind", "'max'", "'gem'"]),
         ("captions.language=klingon", ["captions.language", "'klingon'", "english"]),
         ("collection.test_fraction=0.95", ["test_fraction leave nothing to train on"]),
-        ("triplets=3", ["triplets cannot be 3"]),
+        ("v_v=3", ["v_v cannot be 3"]),
         ("seed.x=[1, 2", ["'[1, 2'"]),
         ("seed", ["seed", "key=value"]),
         ("=1", ["key=value"]),
@@ -128,6 +132,6 @@ def test_a_file_has_to_be_there(tmp_path: Path) -> None:
 
 
 def test_all_that_is_wrong_is_said_at_once() -> None:
-    sentence = refusal(None, "sede=1", "triplets.batch=0")
+    sentence = refusal(None, "sede=1", "v_v.batch=0")
     assert "sede" in sentence
-    assert "triplets.batch" in sentence
+    assert "v_v.batch" in sentence

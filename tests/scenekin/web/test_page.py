@@ -96,7 +96,7 @@ def test_an_upload_that_is_no_picture_is_said_on_the_page(client: TestClient) ->
 
 def test_unknown_words_are_named_with_known_ones(client: TestClient, trained: Trained) -> None:
     told = text_of(client.get("/", params={"id": an_id(trained), "add": "baot"}).text)
-    assert "No caption had 'baot'; it is passed over. Spelled like it:" in told
+    assert "'baot' is not in any caption; ignored. Did you mean" in told
 
 
 def test_captions_and_names_are_escaped(odd: Trained) -> None:
