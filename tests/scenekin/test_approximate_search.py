@@ -8,7 +8,7 @@ from starlette.testclient import TestClient
 
 from scenekin import Searcher
 from scenekin.web.app import create_app
-from scenekin.web.served_index import Served
+from scenekin.web.served_index import ServedIndex
 from storage.index.versions import current_manifest
 from storage.workspace import Workspace
 from tasks.search.stage import write_approximate
@@ -60,7 +60,7 @@ def test_it_never_answers_below_what_is_asked_for(searcher: Searcher, monkeypatc
 def test_the_api_looks_at_as_much_as_it_is_asked_for(
     workspace: Workspace, searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Served, "no_words", "there is no model")
+    monkeypatch.setattr(ServedIndex, "no_words", "there is no model")
     with TestClient(create_app(workspace)) as client:
         for recall in (0.9, 1):
             answer = client.get("/api/search", params={"id": "0000.jpg", "recall": recall}).json()
