@@ -65,7 +65,7 @@ def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[st
     for method in config.candidates:
         data = training_data(run, prepared, config.pooling(method))
         if method == "regression":
-            ridge = fit_to_memory(config.ridge)
+            ridge = fit_to_memory(config.regression)
             trained[method] = run(train_ridge_head, data, config.backbone, ridge, config.seed)
         else:
             settings = triplet_settings[method]

@@ -1,4 +1,4 @@
-"""What the environment says: where the workspace is and which Dask cluster to use."""
+"""Settings from environment variables."""
 
 from pathlib import Path
 
@@ -7,9 +7,11 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class Settings(BaseSettings):
-    """SCENEKIN_HOME: the workspace folder; SCENEKIN_DASK_ADDRESS: a scheduler to use instead of a local cluster."""
+    """The environment variables SCENEKIN_HOME and SCENEKIN_DASK_ADDRESS."""
 
     model_config = SettingsConfigDict(env_prefix="SCENEKIN_", env_ignore_empty=True, extra="ignore")
 
-    home: Path = Field(default=Path(".scenekin"))
-    dask_address: str | None = None
+    home: Path = Field(default=Path(".scenekin"), description="Workspace folder.")
+    dask_address: str | None = Field(
+        default=None, description="Address of a Dask scheduler to use instead of a local cluster."
+    )

@@ -26,7 +26,7 @@ def demo(workspace: Workspace = None) -> None:
 
     space = open_workspace(workspace)
     collection = str(demo_collection(space))
-    settings = Config(triplets=TripletConfig(refreshes=12))  # as good here, and a minute shorter
+    settings = Config(v_v=TripletConfig(refreshes=12))  # as good here, and a minute shorter
     print(train_text(run_flow(train_flow, collection, settings, str(space.root))))
     print(index_text(run_flow(index_flow, collection, "demo", "champion", settings, str(space.root))))
     evaluated = run_flow(evaluate_flow, collection, "test", "champion", str(space.root))

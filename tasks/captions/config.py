@@ -1,16 +1,18 @@
-"""How captions are read."""
+"""Settings for reading captions."""
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tasks.captions.stems import languages
 
 
 class CaptionsConfig(BaseModel):
-    """The language whose Snowball stemmer reduces words to stems."""
+    """How captions become stems (METHOD.md 2)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    language: str = "english"
+    language: str = Field(
+        default="english", description="Language of the Snowball stemmer that reduces words to stems."
+    )
 
     @field_validator("language")
     @classmethod

@@ -230,10 +230,10 @@ def test_little_memory_takes_landmarks(trained_copy: Trained, monkeypatch: pytes
         newest = max(files, key=lambda file: file.stat().st_mtime)
         return str(json.loads(newest.read_text())["solver"])
 
-    trained_copy.train("ridge.landmarks=20")
+    trained_copy.train("regression.landmarks=20")
     assert solver() == "exact kernel"
     monkeypatch.setattr("tasks.training.task.usable_memory", lambda: 100)
-    assert "ridge" in steps_run(trained_copy.train("ridge.landmarks=20").answer)
+    assert "ridge" in steps_run(trained_copy.train("regression.landmarks=20").answer)
     assert solver() == "20 landmarks"
 
 

@@ -383,9 +383,9 @@ def test_options_name_what_is_there(command: str, options: list[str], trained_co
     ("options", "words"),
     [
         (["--set", "ridges.dimension=3"], "no setting ridges"),
-        (["--set", "ridge.dimension=wide"], "ridge.dimension cannot be 'wide'"),
+        (["--set", "ridge.dimension=wide"], "regression.dimension cannot be 'wide'"),
         (["--set", "ridge.dimension"], "key=value"),
-        (["--config", "/none.yaml"], "/none.yaml cannot be read"),
+        (["--config", "/none.yaml"], "No such configuration"),
         (["--set", "runtime.device=tpu"], "runtime.device cannot be 'tpu'"),
         (["--set", "backbone.name=resnet18", "--set", "backbone.weights=/none.pth"], "No weights file at /none.pth"),
     ],

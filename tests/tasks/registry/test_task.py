@@ -192,7 +192,7 @@ def test_a_card_is_written_from_what_the_stages_left(
     workspace: Workspace, trained: dict[str, Artifact], collection: Artifact, report: Artifact
 ) -> None:
     models = {method: candidate_model(workspace, artifact) for method, artifact in trained.items()}
-    config = Config(seed=3, ridge=RidgeConfig(penalties=(0.5, 1.0)), runtime=Runtime(workers=7))
+    config = Config(seed=3, regression=RidgeConfig(penalties=(0.5, 1.0)), runtime=Runtime(workers=7))
     card = model_card(workspace, "regression", models, collection, report, config)
     lines = card.splitlines()
     assert lines[0] == "# scenekin: regression"
@@ -202,7 +202,7 @@ def test_a_card_is_written_from_what_the_stages_left(
         "| validation | 1 | 1 | chosen by |",
         "| test | 0 | 0 | not looked at |",
         "Problems found in it: unreadable-image 3.",
-        r"Settings that differ from the defaults: `seed` 3, `ridge.penalties` \[0.5, 1.0\].",
+        r"Settings that differ from the defaults: `seed` 3, `regression.penalties` \[0.5, 1.0\].",
         "wsabie collapsed.",
         "- It takes no words, and learned by the 5 stems of its train captions, in one language (english).",
     ):
