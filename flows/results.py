@@ -1,4 +1,4 @@
-"""What flows answer: the JSON of their commands (CLI.md)."""
+"""The results of flows, which are the JSON output of their commands."""
 
 from typing import Any
 

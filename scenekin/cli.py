@@ -20,6 +20,7 @@ from scenekin.commands.search import search
 from scenekin.commands.serve import serve
 from scenekin.commands.train import train
 from scenekin.commands.versions import versions
+from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Workspace
 from storage.errors import StorageError
@@ -33,7 +34,6 @@ app = typer.Typer(
     help="Find the images whose scene means the same, in collections where nobody has written text.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
 
 
@@ -64,6 +64,8 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
             raise  # whoever read the output has seen enough: typer ends quietly
         except OSError as error:
             message = f"{error.filename or 'A file'}: {error.strerror or error}."
+        except ModuleNotFoundError as error:
+            message = missing_extra(error)
         except KeyboardInterrupt:
             message = "Stopped."
         print(f"scenekin: {message}", file=sys.stderr)

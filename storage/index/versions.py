@@ -1,4 +1,4 @@
-"""Index versions: immutable folders of Parquet with a manifest, and a pointer to the current one (CLI.md, Files)."""
+"""Index versions: immutable folders of Parquet files with a manifest, and a pointer to the current one."""
 
 import os
 import re

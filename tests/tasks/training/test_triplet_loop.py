@@ -255,7 +255,7 @@ def test_the_images_that_break_the_loss_are_named() -> None:
         train_embedded(head, embed, RELEVANCE, SMALL, seed=0, validate=lambda: 0.0, name_of={7: "seven"}.__getitem__)
 
 
-# Faults of systems elsewhere, PROCESS.md.
+# Faults that other systems have shown.
 
 
 def joint(head: Projection) -> Learner:
