@@ -35,7 +35,7 @@ BY_KEY = CacheKeyFnPolicy(cache_key_fn=lambda _context, parameters: f"{parameter
 
 
 class Runtime(BaseModel):
-    """What may change where and how fast a stage runs, never what it answers."""
+    """Settings that change where and how fast a stage runs, never its result."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,4 @@
-"""How heads are trained."""
+"""Settings of training."""
 
 import math
 from typing import Annotated, Literal, Self
@@ -8,8 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tasks.model.config import PoolingConfig
 
 TripletMethod = Literal["v_v", "vt_v", "wsabie"]
-ENTRY_BYTES = 22  # of memory for an entry of the kernel of all train images: 8.6 GB were used for 20,000
-MEMORY_SHARE = 0.8  # other programs run too
+ENTRY_BYTES = 22  # memory per entry of the full kernel: 20,000 images took 8.6 GB
+MEMORY_SHARE = 0.8  # of the available memory; other programs need some
 Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
@@ -52,17 +52,17 @@ class TripletConfig(BaseModel):
 
     @property
     def rate(self) -> float:
-        """The learning rate: where none is set, 5e-4 for a head on frozen features, the paper's 1e-5 for all of it."""
+        """The learning rate, by default 5e-4 for a head on frozen features, the paper's 1e-5 for the whole network."""
         return self.learning_rate or (5e-4 if self.backbone == "frozen" else 1e-5)
 
     @property
     def text_rate(self) -> float:
-        """The text embedding's learning rate: where none is set, 10 times the other."""
+        """The learning rate of the text embedding, by default 10 times the other."""
         return self.text_learning_rate or 10 * self.rate
 
     @property
     def shared(self) -> int:
-        """Triplets drawn of a query at a time: where none is set, 1 on features at hand, 8 where images are costly."""
+        """Consecutive triplets of one query, by default 1 on precomputed features, 8 if images pass the network."""
         return self.per_query or (1 if self.backbone == "frozen" else 8)
 
 
@@ -96,20 +96,20 @@ class RidgeConfig(BaseModel):
 
     @property
     def topics(self) -> int:
-        """How many coordinates are regressed."""
+        """The number of coordinates that are regressed."""
         return self.dimension - 1 if self.kernel == "gaussian" else self.dimension
 
     def landmarks_of(self, images: int) -> int | None:
-        """How many landmarks the kernel of that many train images takes, None where it is solved whole."""
+        """Return the number of landmarks for a number of train images, None if the kernel is solved exactly."""
         return None if images <= max(self.exact, self.landmarks) else self.landmarks
 
     def within(self, memory: float) -> Self:
-        """With `exact` cut to a kernel that MEMORY_SHARE of so many bytes holds."""
-        held = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
-        return self.model_copy(update={"exact": max(1, min(self.exact, held))})
+        """Return these settings with `exact` limited to a kernel that fits into MEMORY_SHARE of this many bytes."""
+        most = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
+        return self.model_copy(update={"exact": max(1, min(self.exact, most))})
 
     @model_validator(mode="after")
-    def _one_descriptor_an_image(self) -> Self:
+    def _one_descriptor_per_image(self) -> Self:
         if self.pooling.kind.startswith("rmac"):
-            raise ValueError("ridge.pooling takes one descriptor an image: blocks, gap or gem")
+            raise ValueError("regression.pooling needs one descriptor per image: blocks, gap or gem")
         return self

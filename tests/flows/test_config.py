@@ -30,7 +30,7 @@ def test_no_pooling_is_computed_twice() -> None:
     assert poolings(config(regression=ridge, v_v={"pooling": {"kind": "gap"}})) == ["gap", "rmac_max"]
     triplets = {"pooling": {"kind": "rmac_max", "scales": 3}}
     assert poolings(config(regression=ridge, v_v=triplets)) == ["gap", "rmac_max", "rmac_max"]
-    with pytest.raises(ValidationError, match="one descriptor an image"):
+    with pytest.raises(ValidationError, match="one descriptor per image"):
         config(regression={"pooling": {"kind": "rmac_max"}})
 
 
