@@ -18,13 +18,12 @@ import numpy as np
 import torch
 from PIL import Image
 
-os.environ |= {"PREFECT_LOGGING_LEVEL": "CRITICAL", "MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
 
 from flows.config import Config
-from flows.index import index_flow
+from flows.index import index
 from flows.results import IndexResult
-from flows.train import train_flow
-from scenekin.local_run import quieten, run_flow
+from flows.train import train
 from tasks.demo.collection import write_collection
 from tasks.embedding import embed
 
@@ -49,10 +48,10 @@ def stub(model: Any, paths: Sequence[str], *_: Any, batch_size: int, **__: Any) 
         yield rows, torch.nn.functional.normalize(drawn_BD)
 
 
-def index(collection: Path, workspace: Path) -> tuple[float, IndexResult]:
-    """Return the seconds and result of `scenekin index`, without its imports and the start of Prefect's server."""
+def timed_index(collection: Path, workspace: Path) -> tuple[float, IndexResult]:
+    """Return the seconds and the result of `scenekin index`, without its imports."""
     started = time.perf_counter()
-    result = run_flow(index_flow, str(collection), "main", "champion", Config(), str(workspace))
+    result = index(str(collection), workspace=str(workspace))
     return time.perf_counter() - started, result
 
 
@@ -63,15 +62,14 @@ def main() -> None:
     parser.add_argument("--changed", type=int, default=200)
     parser.add_argument("--network", action="store_true", help="use the real network")
     args = parser.parse_args()
-    quieten()
     with tempfile.TemporaryDirectory() as temporary:
         workspace, scenes, collection, few = (Path(temporary, name) for name in ("space", "scenes", "images", "few"))
         write_collection(scenes, 60)
-        run_flow(train_flow, str(scenes), Config(candidates=("regression",)), str(workspace))
+        train(str(scenes), Config(candidates=("regression",)), workspace=str(workspace))
         few.mkdir()
         write_images(few, range(64), seed=100)
         started = time.perf_counter()
-        run_flow(index_flow, str(few), "few", "champion", Config(), str(workspace))
+        index(str(few), "few", workspace=str(workspace))
         network = 0.0 if args.network else (time.perf_counter() - started) / 64
         collection.mkdir()
         write_images(collection, range(args.images), seed=0)
@@ -89,7 +87,7 @@ def main() -> None:
             if whole:
                 write_images(collection, range(changed), seed=1 + len(whole))
             time.sleep(SETTLED)
-            taken, result = index(collection, workspace)
+            taken, result = timed_index(collection, workspace)
             whole.append(taken + changed * network)
             steps = sorted(result.stages, key=lambda stage: -stage.seconds)[:2]
             slowest = ", ".join(f"{step.name} {step.seconds:.1f} s" for step in steps)

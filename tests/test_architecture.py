@@ -25,12 +25,14 @@ STAGES = (
 )
 PYFUNC = "tasks.registry.pyfunc"  # executed by MLflow: the one pure module that may import it
 FLOWS_MAY = sys.stdlib_module_names | {
-    *("prefect", "pydantic", "tasks.caching"),
+    *("pydantic", "tasks.caching"),
     *("storage.settings", "storage.artifacts", "storage.source.tree", "storage.workspace", "storage.models"),
 }
+DEPLOYED = "flows.deployed"  # the one module that imports Prefect
 NEEDS_EXTRA = {
     "train": ("tasks.demo", "tasks.surrogate", "tasks.training"),
     "serve": ("scenekin.commands.serve", "scenekin.web"),
+    "deploy": (DEPLOYED,),
 }
 MAX_LINES = 60  # of a function
 
@@ -89,15 +91,16 @@ def is_earlier(name: str, module: str) -> bool:
     return STAGES.index(name.split(".")[1]) <= STAGES.index(module.split(".")[1])
 
 
-def flow_may(_: str, name: str) -> bool:
+def flow_may(module: str, name: str) -> bool:
     config = room(name) == "pure" and name.endswith(".config")
-    return config or room(name) in {"flows", "task"} or name in FLOWS_MAY
+    prefect = name == "prefect" and module == DEPLOYED
+    return config or prefect or room(name) in {"flows", "task"} or name in FLOWS_MAY
 
 
 def task_may(module: str, name: str) -> bool:
     if room(name) in {"pure", "task"}:
         return is_earlier(name, module)
-    return room(name) in {"storage", "errors", "caching", "progress", "source", "library"} and name != "mlflow"
+    return room(name) in {"storage", "errors", "caching", "progress", "source"} or is_plain(name)
 
 
 def pure_may(module: str, name: str) -> bool:
@@ -116,7 +119,7 @@ MAY_IMPORT: dict[str, Callable[[str, str], bool]] = {
     "task": task_may,
     "flows": flow_may,
     "scenekin": lambda _, name: name != "tests",
-    "caching": lambda _, name: room(name) in {"storage", "source"} or is_plain(name) or name == "prefect",
+    "caching": lambda _, name: room(name) in {"storage", "source"} or is_plain(name),
     **dict.fromkeys(["errors", "progress", "source", "tasks"], lambda _, name: is_plain(name)),
 }
 
@@ -174,7 +177,7 @@ def test_pure_modules_do_not_read_the_environment(module: str) -> None:
     assert not names & {"os.environ", "os.getenv", "environ", "getenv"}
 
 
-@pytest.mark.parametrize("extra", ["train", "serve"])
+@pytest.mark.parametrize("extra", ["train", "serve", "deploy"])
 def test_an_extra_is_imported_only_where_it_is_needed(extra: str) -> None:
     modules = {name for name, home in EXTRA_OF.items() if home == extra}
     distributions = {
@@ -212,7 +215,7 @@ print(sorted({{"prefect", "mlflow", "flows.train", "scenekin"}} & sys.modules.ke
 
 @pytest.mark.parametrize("flow", ["train", "index", "evaluate"])
 def test_a_fully_cached_run_imports_no_heavy_library(flow: str) -> None:
-    heavy = {"torch", "sklearn", "matplotlib", "nltk", "timm", "distributed", "sparse_dot_topn"}
+    heavy = {"prefect", "torch", "sklearn", "matplotlib", "nltk", "timm", "distributed", "sparse_dot_topn"}
     script = f"""
 import sys, flows.{flow}
 from tasks.caching import Stage

@@ -3,7 +3,6 @@
 import os
 
 from scenekin.console import say
-from scenekin.local_run import columns_of, settings_of
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -14,6 +13,7 @@ from scenekin.options import (
     ImageColumn,
     Images,
     Workspace,
+    column_options,
 )
 
 
@@ -29,15 +29,14 @@ def check(
     json: AsJson = False,
 ) -> None:
     """Say what a collection holds and what is wrong with it; writes nothing."""
+    from scenekin.config_file import read_config
     from storage.source.tree import Source
     from tasks.collection.check import describe, summary
-    from tasks.collection.config import CollectionConfig
     from tasks.collection.gather import gather
     from tasks.collection.records import Files
     from tasks.progress import progress
 
     files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in Source(collection, images).trees())
-    settings = settings_of(config, set).collection if config or set else CollectionConfig()  # spares importing Prefect
-    settings = settings.model_copy(update=columns_of(image_column, caption_column))
+    settings = read_config(config, set or []).collection.model_copy(update=column_options(image_column, caption_column))
     found = gather(files, pictures, format, settings, workers=os.cpu_count() or 1, progress=progress)
     say(summary(found), json, describe(found))

@@ -5,7 +5,6 @@ from typing import Annotated
 
 import typer
 
-from scenekin.local_run import settings_of
 from scenekin.options import Workspace
 
 
@@ -16,7 +15,6 @@ def config(
     workspace: Workspace = None,  # noqa: ARG001  every command takes it
 ) -> None:
     """Print every setting, its meaning and its value, as YAML for --config."""
-    settings = settings_of(preset, None)
-    from scenekin.config_file import config_text
+    from scenekin.config_file import config_text, read_config
 
-    print(config_text(settings), end="")
+    print(config_text(read_config(preset, [])), end="")

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scenekin.console import interval_text, say, short
-from scenekin.local_run import columns_of, path_text, run_flow, settings_of
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -18,8 +17,12 @@ from scenekin.options import (
     Images,
     Model,
     Rehash,
+    Wait,
     Workspace,
+    column_options,
+    path_text,
 )
+from tasks.collection.records import Split
 from tasks.metrics.formatting import format_figure
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     collection: Collection,
-    split: Annotated[str, typer.Option("--split", help="train, validation or test.")] = "test",
+    split: Annotated[Split, typer.Option("--split", help="The split to evaluate on.")] = "test",
     model: Model = "champion",
     config: ConfigFile = None,
     set: Assignments = None,
@@ -38,18 +41,25 @@ def evaluate(
     caption_column: CaptionColumn = None,
     table: Annotated[bool, typer.Option("--table", help="All methods with intervals, as the paper's Table 2.")] = False,
     rehash: Rehash = False,
+    wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
     """Measure a model, the candidates beside it and the untrained baselines on a split."""
-    if split not in ("train", "validation", "test"):
-        raise typer.BadParameter("choose train, validation or test", param_hint="--split")
-    runtime = settings_of(config, set).runtime  # all other settings are those that the model was trained with
-    columns = columns_of(image_column, caption_column)
-    from flows.evaluate import evaluate_flow
+    from flows.evaluate import evaluate as evaluate_model
+    from scenekin.config_file import read_config
 
-    result = run_flow(
-        evaluate_flow, collection, split, model, path_text(workspace), images, format, runtime, columns, rehash
+    result = evaluate_model(
+        collection,
+        split,
+        model,
+        workspace=path_text(workspace),
+        images=images,
+        format=format,
+        runtime=read_config(config, set or []).runtime,  # all other settings are the model's own
+        columns=column_options(image_column, caption_column),
+        rehash=rehash,
+        wait=wait,
     )
     say(result.model_dump(mode="json"), json, table_text(result) if table else evaluate_text(result))
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from scenekin.console import problems_text, say
-from scenekin.local_run import columns_of, path_text, run_flow, settings_of
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -17,7 +16,10 @@ from scenekin.options import (
     Images,
     Model,
     Rehash,
+    Wait,
     Workspace,
+    column_options,
+    path_text,
 )
 
 if TYPE_CHECKING:
@@ -36,15 +38,25 @@ def index(
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
     rehash: Rehash = False,
+    wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
     """Make or refresh the index of a collection, with captions or without."""
-    settings = settings_of(config, set).with_columns(columns_of(image_column, caption_column))
-    from flows.index import index_flow
+    from flows.index import index as index_collection
+    from scenekin.config_file import read_config
 
-    result = run_flow(
-        index_flow, collection, name, model, settings, path_text(workspace), images, format, allow_shrink, rehash
+    result = index_collection(
+        collection,
+        name,
+        model,
+        config=read_config(config, set or []).with_columns(column_options(image_column, caption_column)),
+        workspace=path_text(workspace),
+        images=images,
+        format=format,
+        allow_shrink=allow_shrink,
+        rehash=rehash,
+        wait=wait,
     )
     say(result.model_dump(mode="json"), json, index_text(result))
 

@@ -4,7 +4,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from scenekin.console import interval_text, problems_text, say, short
-from scenekin.local_run import columns_of, path_text, run_flow, settings_of
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -15,7 +14,10 @@ from scenekin.options import (
     ImageColumn,
     Images,
     Rehash,
+    Wait,
     Workspace,
+    column_options,
+    path_text,
 )
 from tasks.metrics.formatting import format_figure
 
@@ -33,14 +35,23 @@ def train(
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
     rehash: Rehash = False,
+    wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
     """Learn from a captioned collection; register the better of the candidates."""
-    settings = settings_of(config, set).with_columns(columns_of(image_column, caption_column))
-    from flows.train import train_flow
+    from flows.train import train as train_model
+    from scenekin.config_file import read_config
 
-    result = run_flow(train_flow, collection, settings, path_text(workspace), images, format, rehash)
+    result = train_model(
+        collection,
+        read_config(config, set or []).with_columns(column_options(image_column, caption_column)),
+        workspace=path_text(workspace),
+        images=images,
+        format=format,
+        rehash=rehash,
+        wait=wait,
+    )
     say(result.model_dump(mode="json"), json, train_text(result))
 
 

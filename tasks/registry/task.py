@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pyarrow.compute as pc
 from PIL import Image
-from prefect import task
 from pydantic import BaseModel
 
 from storage.artifacts import Artifact, folder_of
@@ -86,7 +85,6 @@ def _counts(captions: Path) -> Counts:
     return Counts(images=len(captions_N), captions=pc.sum(pc.list_value_length(captions_N)).as_py() or 0)
 
 
-@task
 def find_registered(workspace: Workspace, name: str) -> Registered:
     """The registered version of an alias or number, whose model is whole. Raises StorageError."""
     registered = find_model(workspace, name)
@@ -94,7 +92,6 @@ def find_registered(workspace: Workspace, name: str) -> Registered:
     return registered
 
 
-@task
 def register_model(
     workspace: Workspace,
     run_id: str,
@@ -126,7 +123,6 @@ def register_model(
         )
 
 
-@task
 def attach_report(workspace: Workspace, run_id: str, report: Artifact, split: str) -> None:
     """Log the report on a split to a training run."""
     log_files(workspace, run_id, folder_of(workspace, report), f"report/{split}")

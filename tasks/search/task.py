@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from prefect import task
 
 from storage.artifacts import Artifact, folder_of
 from storage.index.manifest import IndexModel, Manifest, Refused
@@ -40,7 +39,6 @@ def with_captions(images: pa.Table, collection: Path) -> pa.Table:
     return images.append_column("caption", column)
 
 
-@task
 def publish_index(
     workspace: Workspace,
     name: str,

@@ -125,23 +125,6 @@ def test_an_identical_training_is_all_cached(trained: Trained, answer: dict[str,
     assert registered_versions(trained.workspace) == [1]
 
 
-def test_prefect_says_so_too(trained: Trained) -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
-    from prefect.client.schemas.sorting import FlowRunSort
-
-    trained.train()
-    states: dict[str, str | None] = {}
-    with get_client(sync_client=True) as client:
-        (flow,) = client.read_flow_runs(limit=1, sort=FlowRunSort.START_TIME_DESC)
-        until = time.monotonic() + 30
-        while not states.keys() >= set(STEPS.values()) and time.monotonic() < until:
-            time.sleep(0.2)  # the server records task runs a little after they ended
-            runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow.id])))
-            states = {run.name.partition("-")[0]: run.state_name for run in runs}
-    assert {stage: states[stage] for stage in STEPS.values()} == dict.fromkeys(STEPS.values(), "Cached")
-
-
 def test_a_moved_workspace_and_collection_stay_cached(trained_copy: Trained) -> None:
     assert steps_run(trained_copy.train("runtime.workers=3", "runtime.batch_size=7").answer) == set()
 
@@ -396,12 +379,11 @@ def test_a_candidate_that_collapsed_is_left_out_and_said(
 LONG = ("candidates=[v_v]", "triplets.refreshes=40", "triplets.patience=40")
 
 
-def start_and_signal(trained: Trained, number: int, server: str) -> Outcome:
+def start_and_signal(trained: Trained, number: int) -> Outcome:
     """How a long training in a process of its own ends, sent a signal after its first checkpoint."""
     words = [word for assignment in LONG for word in ("--set", assignment)]
     process = subprocess.Popen(
         [SCENEKIN, "train", trained.collection, "--config", trained.config, *words, "--workspace", trained.workspace],
-        env=os.environ | {"PREFECT_API_URL": server},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -416,8 +398,8 @@ def start_and_signal(trained: Trained, number: int, server: str) -> Outcome:
     return Outcome(process.returncode, out, err)
 
 
-def test_a_killed_training_is_taken_up_again(trained_copy: Trained, prefect_server: str) -> None:
-    assert start_and_signal(trained_copy, signal.SIGKILL, prefect_server).code == -signal.SIGKILL
+def test_a_killed_training_is_taken_up_again(trained_copy: Trained) -> None:
+    assert start_and_signal(trained_copy, signal.SIGKILL).code == -signal.SIGKILL
     (killed,) = (run for run in trained_copy.training_runs() if run.info.status == "RUNNING")
     (checkpoint,) = (trained_copy.workspace / "work").glob("training/*/checkpoint.pt")
     reached = torch.load(checkpoint, weights_only=True)["progress"]["refresh"]
@@ -434,7 +416,7 @@ def test_a_killed_training_is_taken_up_again(trained_copy: Trained, prefect_serv
     assert list((trained_copy.workspace / "work").glob("training/*")) == []
 
 
-def test_a_terminated_training_says_so(trained_copy: Trained, prefect_server: str) -> None:
-    assert start_and_signal(trained_copy, signal.SIGTERM, prefect_server).sentence == "scenekin: Stopped."
+def test_a_terminated_training_says_so(trained_copy: Trained) -> None:
+    assert start_and_signal(trained_copy, signal.SIGTERM).sentence == "scenekin: Stopped."
     assert trained_copy.training_runs()[0].info.status == "KILLED"
     assert registered_versions(trained_copy.workspace) == [1]

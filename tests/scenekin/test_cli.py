@@ -9,12 +9,11 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-import httpx
 import pytest
 import yaml
 from PIL import Image
 
-from tasks.collection import task as collection_task
+from tasks.demo import task as demo_task
 from tasks.demo.collection import write_collection
 from tests.command import SCENEKIN, Outcome, scenekin, scenekin_process
 from tests.trained import Trained, registered_versions
@@ -171,11 +170,10 @@ def test_config_prints_what_config_reads(tmp_path: Path) -> None:
 
 
 def test_the_demo_ends_with_a_command_that_works(
-    prefect_server: str,  # noqa: ARG001
     workspace: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(collection_task, "write_collection", partial(write_collection, count=30))
+    monkeypatch.setattr(demo_task, "write_collection", partial(write_collection, count=30))
     done = scenekin("demo", "--workspace", workspace)
     assert done.code == 0, done.err
     *_, report, _, _, command = done.out.splitlines()
@@ -186,7 +184,7 @@ def test_the_demo_ends_with_a_command_that_works(
     assert scenekin(*arguments).out.split()[1] == "1.000"
 
 
-def test_the_demo_leaves_other_folders_alone(prefect_server: str, workspace: Path) -> None:  # noqa: ARG001
+def test_the_demo_leaves_other_folders_alone(workspace: Path) -> None:
     (workspace / "demo").mkdir(parents=True)
     (workspace / "demo" / "mine.txt").write_text("mine")
     assert "isn't the demo's collection" in scenekin("demo", "--workspace", workspace).sentence
@@ -214,10 +212,9 @@ def test_search_needs_neither_prefect_nor_mlflow(trained: Trained, query: Path) 
     assert json.loads(done.stdout)["results"][0]["image_id"] == f"train/{query.name}"
 
 
-def test_a_process_ends_with_one_sentence(prefect_server: str, tmp_path: Path) -> None:
+def test_a_process_ends_with_one_sentence(tmp_path: Path) -> None:
     none = tmp_path / "none"
-    server = {"PREFECT_API_URL": prefect_server}
-    trained = scenekin_process("train", none, "--workspace", tmp_path / "w", environment=server)
+    trained = scenekin_process("train", none, "--workspace", tmp_path / "w")
     assert trained.err == f"scenekin: There is nothing at {none}; give the folder or file of a collection.\n"
     assert trained.sentence
 
@@ -244,22 +241,6 @@ def test_output_may_be_cut_off(tmp_path: Path) -> None:
     )
     assert "scenekin:" not in done.stderr
     assert "Error" not in done.stderr
-
-
-def test_a_prefect_server_that_is_gone_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    from flows import evaluate
-
-    def unreachable(*_: object) -> None:
-        raise RuntimeError("Failed to reach API") from httpx.ConnectError("refused")
-
-    def broken(*_: object) -> None:
-        raise RuntimeError("a fault of ours")
-
-    monkeypatch.setattr(evaluate, "evaluate_flow", unreachable)
-    assert "unset PREFECT_API_URL" in scenekin("evaluate", "somewhere").sentence
-    monkeypatch.setattr(evaluate, "evaluate_flow", broken)
-    with pytest.raises(RuntimeError, match="a fault of ours"):
-        scenekin("evaluate", "somewhere")
 
 
 @pytest.mark.parametrize(
@@ -408,7 +389,7 @@ def test_the_workspace_has_to_be_writable(
     assert "--workspace" in sentence
 
 
-def test_the_demos_workspace_has_to_be_writable(prefect_server: str) -> None:  # noqa: ARG001
+def test_the_demos_workspace_has_to_be_writable() -> None:
     assert "cannot be written" in scenekin("--workspace", "/dev/null/workspace", "demo").sentence
 
 
