@@ -18,10 +18,12 @@ import numpy as np
 import torch
 from PIL import Image
 
-os.environ |= {"MLFLOW_DISABLE_TELEMETRY": "true", "DO_NOT_TRACK": "true"}
+from scenekin.cli import LIBRARY_DEFAULTS
+
+os.environ |= LIBRARY_DEFAULTS
 
 from flows.config import Config
-from flows.index import index
+from flows.index import index as index_collection
 from flows.results import IndexResult
 from flows.train import train
 from tasks.demo.collection import write_collection
@@ -48,10 +50,10 @@ def stub(model: Any, paths: Sequence[str], *_: Any, batch_size: int, **__: Any) 
         yield rows, torch.nn.functional.normalize(drawn_BD)
 
 
-def timed_index(collection: Path, workspace: Path) -> tuple[float, IndexResult]:
-    """Return the seconds and the result of `scenekin index`, without its imports."""
+def index(collection: Path, workspace: Path) -> tuple[float, IndexResult]:
+    """Seconds and result of `scenekin index` without its imports."""
     started = time.perf_counter()
-    result = index(str(collection), workspace=str(workspace))
+    result = index_collection(str(collection), workspace=str(workspace))
     return time.perf_counter() - started, result
 
 
@@ -69,7 +71,7 @@ def main() -> None:
         few.mkdir()
         write_images(few, range(64), seed=100)
         started = time.perf_counter()
-        index(str(few), "few", workspace=str(workspace))
+        index_collection(str(few), "few", workspace=str(workspace))
         network = 0.0 if args.network else (time.perf_counter() - started) / 64
         collection.mkdir()
         write_images(collection, range(args.images), seed=0)
@@ -87,7 +89,7 @@ def main() -> None:
             if whole:
                 write_images(collection, range(changed), seed=1 + len(whole))
             time.sleep(SETTLED)
-            taken, result = timed_index(collection, workspace)
+            taken, result = index(collection, workspace)
             whole.append(taken + changed * network)
             steps = sorted(result.stages, key=lambda stage: -stage.seconds)[:2]
             slowest = ", ".join(f"{step.name} {step.seconds:.1f} s" for step in steps)

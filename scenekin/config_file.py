@@ -73,34 +73,35 @@ def _read_yaml(file: Path) -> dict[str, Any]:
         values = yaml.safe_load(source.read_text(encoding="utf-8")) or {}
     except FileNotFoundError:
         presets = ", ".join(preset_names())
-        raise InputError(f"No such configuration: {str(file)!r} is neither a file nor a preset ({presets}).") from None
+        raise InputError(f"No such settings file or preset: {str(file)!r}; presets are {presets}.") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"Cannot read the configuration {str(file)!r}: {error}.") from error
+        reason = getattr(error, "strerror", None) or str(error)
+        raise InputError(f"Cannot read the settings file {file}: {reason}.") from error
     except yaml.YAMLError as error:
-        raise InputError(f"The configuration {str(file)!r} is not YAML: {' '.join(str(error).split())}.") from error
+        raise InputError(f"The settings file {file} is not valid YAML: {' '.join(str(error).split())}.") from error
     if not isinstance(values, dict):
-        raise InputError(f"The configuration {str(file)!r} does not consist of `key: value` settings.")
+        raise InputError(f"The settings file {file} must contain settings as `key: value`.")
     try:
         return with_current_names(values)
     except ValueError as error:
-        raise InputError(f"The configuration {str(file)!r} is ambiguous: {error}.") from None
+        raise InputError(f"The settings file {file} is ambiguous: {error}.") from None
 
 
 def _assign(values: dict[str, Any], assignment: str) -> None:
     name, equals, text = assignment.partition("=")
     if not (name and equals):
-        raise InputError(f"--set {assignment} does not have the form key=value.")
+        raise InputError(f"Cannot parse --set {assignment}; write key=value.")
     section, *names = name.split(".")
     *parents, last = [FORMER_NAMES.get(section, section), *names]
     for parent in parents:
         below = values.get(parent, {})
         if not isinstance(below, dict):
-            raise InputError(f"--set {assignment}: {parent} is a single value, not a section.")
-        values[parent] = values = dict(below)  # a copy, since YAML aliases share one object
+            raise InputError(f"Cannot apply --set {assignment}: {parent} is a single setting, not a section.")
+        values[parent] = values = dict(below)  # a copy: YAML aliases share one object
     try:
         values[last] = yaml.safe_load(text)
     except yaml.YAMLError:
-        raise InputError(f"--set {assignment}: {text!r} is not valid YAML.") from None
+        raise InputError(f"Cannot parse --set {assignment}: {text!r} is not a valid YAML value.") from None
 
 
 def _sentence(error: ValidationError) -> str:
@@ -108,7 +109,7 @@ def _sentence(error: ValidationError) -> str:
     for problem in error.errors():
         name = ".".join(str(part) for part in problem["loc"])
         if problem["type"] == "extra_forbidden":
-            parts.append(f"there is no setting {name}; `scenekin config` lists all")
+            parts.append(f"unknown setting {name} (`scenekin config` prints all settings)")
         else:
             parts.append(f"{name} cannot be {problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}")
-    return f"Invalid configuration: {'; '.join(parts)}."
+    return f"Invalid settings: {'; '.join(parts)}."

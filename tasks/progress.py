@@ -1,5 +1,6 @@
 """Progress of long work on standard error: a bar on a terminal, plain lines elsewhere."""
 
+import logging
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -13,7 +14,10 @@ LINE_SECONDS = 10.0
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Callable[[int], None]]:
-    """Give a function that is told how many more are done."""
+    """Yield a function to call with the number of further steps done. Quiet if the logger `scenekin` hides warnings."""
+    if not logging.getLogger("scenekin").isEnabledFor(logging.WARNING):
+        yield lambda _: None
+        return
     if sys.stderr.isatty():
         columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
         with Progress(*columns, console=Console(stderr=True)) as bar:

@@ -2,7 +2,7 @@
 
 import os
 
-from scenekin.console import say
+from scenekin.console import print_result
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -25,10 +25,10 @@ def check(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
-    workspace: Workspace = None,  # noqa: ARG001  taken by every command; this one writes nothing
+    workspace: Workspace = None,  # noqa: ARG001  every command accepts it
     json: AsJson = False,
 ) -> None:
-    """Say what a collection holds and what is wrong with it; writes nothing."""
+    """Check a collection and report its contents and problems; writes nothing."""
     from scenekin.config_file import read_config
     from storage.source.tree import Source
     from tasks.collection.check import describe, summary
@@ -39,4 +39,4 @@ def check(
     files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in Source(collection, images).trees())
     settings = read_config(config, set or []).collection.model_copy(update=column_options(image_column, caption_column))
     found = gather(files, pictures, format, settings, workers=os.cpu_count() or 1, progress=progress)
-    say(summary(found), json, describe(found))
+    print_result(summary(found), json, describe(found))

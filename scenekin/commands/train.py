@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenekin.console import interval_text, problems_text, say, short
+from scenekin.console import interval_text, print_result, problems_text, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -39,7 +39,7 @@ def train(
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Learn from a captioned collection; register the better of the candidates."""
+    """Train the candidate models on a captioned collection and register the best one."""
     from flows.train import train as train_model
     from scenekin.config_file import read_config
 
@@ -52,7 +52,7 @@ def train(
         rehash=rehash,
         wait=wait,
     )
-    say(result.model_dump(mode="json"), json, train_text(result))
+    print_result(result.model_dump(mode="json"), json, train_text(result))
 
 
 def train_text(result: "TrainResult") -> str:

@@ -8,8 +8,8 @@ from pydantic import BaseModel, ValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
+from scenekin.errors import MissingImage
 from scenekin.web.middleware import HEADERS
-from scenekin.web.served_index import MissingImage
 from storage.errors import StorageError
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage

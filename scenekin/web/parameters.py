@@ -35,7 +35,7 @@ class Question(BaseModel):
     def query(self, served: Served, upload: BinaryIO | None = None) -> Query:
         """What to rank by; the upload is read here, in the thread that decodes it. Raises InputError."""
         if self.id is not None:
-            served.row(self.id)  # an unknown id is told from other errors
+            served.searcher.row(self.id)  # an unknown id is told from other errors
         return served.searcher.query(
             upload.read() if upload is not None else None,
             image_id=self.id,

@@ -1,26 +1,19 @@
 """The index that the web page serves: looked up by image id, always in its current version."""
 
-import hashlib
 import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cached_property
-from pathlib import Path
 from typing import Annotated, TypeVar
 
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
 
+from scenekin.errors import MissingImage
 from scenekin.searcher import Searcher
 from storage.errors import StorageError
-from storage.index.rows import index_captions, index_rows
-from storage.source.tree import read_below
 from storage.workspace import Workspace
 from tasks.errors import InputError
-
-
-class MissingImage(InputError):
-    """There is no indexed image of that id, or its file is no longer what was indexed."""
 
 
 class Served:
@@ -29,8 +22,6 @@ class Served:
     def __init__(self, searcher: Searcher) -> None:
         self.searcher = searcher
         self.manifest = searcher.manifest
-        self._digests = index_rows(searcher.workspace, searcher.manifest, ["sha256"])["sha256"]
-        self._captions = index_captions(searcher.workspace, searcher.manifest)
 
     @cached_property
     def no_words(self) -> str | None:
@@ -41,37 +32,23 @@ class Served:
             return str(error)
         return None
 
-    def row(self, image_id: str) -> int:
-        """The row of an image. Raises MissingImage."""
-        row = self.searcher.row_of.get(image_id)
-        if row is None:
-            raise MissingImage(f"There is no image {image_id[:80]!r} in the index {self.manifest.name!r}.")
-        return row
-
     def digest(self, image_id: str) -> str:
-        """The SHA-256 of an image's file. Raises MissingImage."""
-        digest: str = self._digests[self.row(image_id)].as_py()
-        return digest
+        """SHA-256 of the file of an indexed image. Raises MissingImage."""
+        return self.searcher.digest_of(image_id)
 
     def caption(self, image_id: str) -> str | None:
-        """What the collection says of an image, if anything. Raises MissingImage."""
-        caption: str | None = self._captions[self.row(image_id)].as_py()
-        return caption
+        """The caption of an indexed image, if the collection has one. Raises MissingImage."""
+        return self.searcher.caption_of(image_id)
 
     def read(self, image_id: str) -> bytes:
-        """The bytes of an image's file, if they are those that were indexed. Raises MissingImage.
-
-        So a link or a file that was put in its place since, wherever it leads, is never served.
-        """
-        root, path = self.manifest.images_root, self.searcher.paths[self.row(image_id)]
-        if "://" in root or Path(root, path).is_file():  # reading a pipe or a device would never end
-            try:
-                data = read_below(root, path)
-            except OSError:
-                data = b""
-            if hashlib.sha256(data).hexdigest() == self.digest(image_id):
-                return data
-        raise MissingImage(f"{image_id!r} is gone or changed since it was indexed; run `scenekin index` again.")
+        """The bytes of the file of an indexed image. Raises MissingImage, without naming any folder of the server."""
+        self.searcher.row(image_id)
+        try:
+            return self.searcher.read_indexed(image_id)
+        except MissingImage as error:
+            raise MissingImage(
+                f"Image {image_id!r} is missing or has changed since it was indexed; index the collection again."
+            ) from error
 
 
 T = TypeVar("T")

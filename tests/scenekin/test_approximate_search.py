@@ -120,4 +120,4 @@ def test_commands_say_how_much_is_found(workspace: Workspace) -> None:
     assert scenekin("search", "--id", "0000.jpg", "--recall", "1.1", "--workspace", workspace.root).code == 2
     (row,) = scenekin("versions", "--workspace", workspace.root, "--json").answer["versions"]
     assert row["recall"]["10"] == {str(lists): share for lists, share in shares.items()}
-    assert f"recall@10 {shares[1]:.3f} in 1 lists" in scenekin("versions", "--workspace", workspace.root).out
+    assert f"recall@10 {shares[1]:.3f} with 1 lists" in scenekin("versions", "--workspace", workspace.root).out

@@ -130,8 +130,8 @@ def test_lists_and_null_can_be_assigned() -> None:
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
-        ("sede=1", ["no setting sede", "scenekin config"]),
-        ("v_v.margins=1", ["no setting v_v.margins"]),
+        ("sede=1", ["unknown setting sede", "scenekin config"]),
+        ("v_v.margins=1", ["unknown setting v_v.margins"]),
         ("seed=many", ["seed", "'many'"]),
         ("v_v.margin=-1", ["v_v.margin", "-1", "greater than 0"]),
         ("v_v.pooling.kind=max", ["v_v.pooling.kind", "'max'", "'gem'"]),
@@ -150,19 +150,19 @@ def test_an_invalid_assignment_is_named(assignment: str, words: list[str]) -> No
 
 def test_a_single_value_has_no_settings_below_it(file: Path) -> None:
     file.write_text("seed: 3\n")
-    assert "seed is a single value" in refusal(file, "seed.x=1")
+    assert "seed is a single setting, not a section" in refusal(file, "seed.x=1")
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b"seed: [1\n", "not YAML"),
-        (b"a: b: c\n", "not YAML"),
+        (b"seed: [1\n", "not valid YAML"),
+        (b"a: b: c\n", "not valid YAML"),
         (b"- seed\n", "key: value"),
         (b"seed\n", "key: value"),
-        (b"\xff\xfe\x00seed", "Cannot read"),
+        (b"\xff\xfe\x00seed", "Cannot read the settings file"),
         (b"1: 2\n", "1"),
-        (b"seed: !!python/object/apply:os.getcwd []\n", "not YAML"),
+        (b"seed: !!python/object/apply:os.getcwd []\n", "not valid YAML"),
         (b"seed: 2024-01-01\n", "seed cannot be"),
     ],
 )
@@ -172,8 +172,9 @@ def test_an_invalid_file_is_named(file: Path, content: bytes, words: str) -> Non
 
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
-    assert f"No such configuration: '{tmp_path / 'none.yaml'}'" in refusal(tmp_path / "none.yaml")
-    assert f"Cannot read the configuration '{tmp_path}'" in refusal(tmp_path)
+    sentence = refusal(tmp_path / "none.yaml")
+    assert f"No such settings file or preset: '{tmp_path / 'none.yaml'}'; presets are all-methods," in sentence
+    assert f"Cannot read the settings file {tmp_path}: Is a directory." in refusal(tmp_path)
 
 
 def test_all_errors_are_reported_at_once() -> None:

@@ -98,7 +98,7 @@ def test_what_was_put_in_a_files_place_is_not_served(
         for address in ("/images/deep/er/plain.jpg", f"/api/explain?a={TURNED}&b=deep/er/plain.jpg"):
             response = client.get(address)
             assert response.status_code == 404
-            assert "'deep/er/plain.jpg' is gone or changed since it was indexed" in response.json()["detail"]
+            assert "'deep/er/plain.jpg' is missing or has changed since it was indexed" in response.json()["detail"]
     finally:
         if file.is_dir():
             file.rmdir()

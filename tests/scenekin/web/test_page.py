@@ -70,8 +70,8 @@ def test_more_may_be_shown(client: TestClient) -> None:
 @pytest.mark.parametrize(
     ("query", "status", "words"),
     [
-        ("id=nobody", 404, "There is no image 'nobody'"),
-        ("text=zeppelin", 422, "No word of 'zeppelin' is known"),
+        ("id=nobody", 404, "No image 'nobody'"),
+        ("text=zeppelin", 422, "No word of 'zeppelin' is both known and informative"),
         ("text=boat&top=0", 422, "top: Input should be"),
         ("text=boat&alpha=x", 422, "alpha: Input should be"),
         ("id=" + "x" * 5000, 422, "id: "),
@@ -88,7 +88,7 @@ def test_what_cannot_be_answered_is_said_on_the_page(client: TestClient, query: 
 def test_an_upload_that_is_no_picture_is_said_on_the_page(client: TestClient) -> None:
     response = client.post("/", files={"image": ("x.jpg", b"hello")})
     assert response.status_code == 415
-    assert "no usable image: not an image of a known type" in text_of(response.text)
+    assert "Cannot decode the image: not an image of a known type" in text_of(response.text)
     broken = client.post("/", content=b"x", headers={"content-type": "multipart/form-data"})
     assert broken.status_code == 400
     assert '<form id="ask"' in broken.text
@@ -158,13 +158,13 @@ def test_without_a_joint_model_the_page_says_what_trains_one(trained_copy: Train
     manifest.write_text(manifest.read_text().replace(folder.name, digest))  # as if indexed with that model
     client = client_of(trained_copy)
     page = client.get("/").text
-    assert "knows no words; train one with `scenekin train COLLECTION --set 'candidates=[regression]'`" in text_of(page)
+    assert "does not know words; index with a model trained as the candidate regression" in text_of(page)
     assert 'name="add"' not in page
     assert client.get("/api/index").json()["model"]["words"] is False
     for address in ("/api/words?prefix=b", "/api/search?text=boat", "/api/search?id=extra/copy.jpg&add=boat"):
         response = client.get(address)
         assert response.status_code == 422
-        assert "knows no words" in response.json()["detail"]
+        assert "does not know words" in response.json()["detail"]
     assert client.get("/api/search?id=extra/copy.jpg").status_code == 200
 
 

@@ -45,6 +45,9 @@ def test_going_back_answers_with_the_versions(workspace: Workspace) -> None:
     assert "before 1 to go back to" in versions(workspace, "rollback", "--json").sentence
     assert in_use(versions(workspace, "rollback", "--to", 3, "--json")) == [3]
     assert in_use(versions(workspace, "--json")) == [3]
+    confirmed, *listed = versions(workspace, "rollback", "--to", 1).out.splitlines()
+    assert confirmed == "Index main is now version 1."
+    assert [line[0] for line in listed] == ["*", " ", " "]
 
 
 def test_a_damaged_version_is_listed_as_such(workspace: Workspace) -> None:
