@@ -50,7 +50,15 @@ def train(
         run_id = run_of(run.workspace, trained[best])
         card = model_card(run.workspace, best, models, prepared.collection, report, config)
         registered = run.action(
-            register_model, run.workspace, run_id, best, models, config.model_dump_json(), metrics, card
+            register_model,
+            run.workspace,
+            run_id,
+            best,
+            models,
+            config.model_dump_json(),
+            metrics,
+            card,
+            prepared.collection,
         )
         run.action(attach_report, run.workspace, registered.run_id, report, "validation")
         return TrainResult(

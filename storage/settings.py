@@ -1,4 +1,4 @@
-"""Settings from environment variables."""
+"""Settings from environment variables: the workspace folder and the Dask cluster."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
 class Settings(BaseSettings):
-    """The environment variables SCENEKIN_HOME and SCENEKIN_DASK_ADDRESS."""
+    """SCENEKIN_HOME: the workspace folder; SCENEKIN_DASK_ADDRESS: a scheduler to use instead of a local cluster."""
 
     model_config = SettingsConfigDict(env_prefix="SCENEKIN_", env_ignore_empty=True, extra="ignore")
 

@@ -37,7 +37,7 @@ def versions(
 
 def _rows(space: "OpenWorkspace", name: str) -> list[dict[str, Any]]:
     from storage.errors import StorageError
-    from storage.index.versions import current_version, no_index, read_manifest, version_numbers
+    from storage.index.versions import current_version, missing_index, read_manifest, version_numbers
 
     current, rows = current_version(space, name), []
     for version in version_numbers(space, name):
@@ -51,7 +51,7 @@ def _rows(space: "OpenWorkspace", name: str) -> list[dict[str, Any]]:
             row["damage"] = str(error)
         rows.append({**row, "current": version == current})
     if not rows:
-        raise no_index(space, name)
+        raise missing_index(space, name)
     return rows
 
 

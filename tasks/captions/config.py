@@ -1,4 +1,4 @@
-"""Settings for reading captions."""
+"""How captions are processed."""
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -6,13 +6,11 @@ from tasks.captions.stems import languages
 
 
 class CaptionsConfig(BaseModel):
-    """How captions become stems (METHOD.md 2)."""
+    """The language of the captions, which decides the Snowball stemmer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    language: str = Field(
-        default="english", description="Language of the Snowball stemmer that reduces words to stems."
-    )
+    language: str = Field(default="english", description="Language of the captions; decides the Snowball stemmer.")
 
     @field_validator("language")
     @classmethod

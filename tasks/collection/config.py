@@ -1,4 +1,4 @@
-"""Settings for reading and splitting a collection; splits that the collection brings take precedence."""
+"""How a collection is read. A split that the collection defines itself takes precedence over these settings."""
 
 from typing import Literal, Self
 
@@ -6,24 +6,20 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class CollectionConfig(BaseModel):
-    """Which columns and annotations are read, and the seeded split of a collection without its own (METHOD.md 1)."""
+    """Columns and annotations to read, and the seeded split of a collection without splits (METHOD.md 1)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     image_column: str | None = Field(
-        default=None, description="Table column with the image names (default: detected by its name)."
+        default=None, description="Table column with the image file names; null detects it."
     )
-    caption_column: str | None = Field(
-        default=None, description="Table column with the captions (default: detected by its name)."
-    )
+    caption_column: str | None = Field(default=None, description="Table column with the captions; null detects it.")
     annotations: Literal["regions", "objects"] = Field(
-        default="regions", description="Text to learn from in Visual Genome: regions or objects."
+        default="regions", description="Visual Genome: use region descriptions or object names as captions."
     )
-    split_seed: int = Field(default=0, description="Seed of the split of a collection without its own splits.")
-    validation_fraction: float = Field(
-        default=0.1, ge=0, lt=1, description="Share of the images in the validation split."
-    )
-    test_fraction: float = Field(default=0.1, ge=0, lt=1, description="Share of the images in the test split.")
+    split_seed: int = Field(default=0, description="Seed of the split, if the collection has none.")
+    validation_fraction: float = Field(default=0.1, ge=0, lt=1, description="Share of images held out for validation.")
+    test_fraction: float = Field(default=0.1, ge=0, lt=1, description="Share of images held out for testing.")
 
     @model_validator(mode="after")
     def _leave_some_to_train_on(self) -> Self:

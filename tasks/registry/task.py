@@ -15,9 +15,9 @@ from pydantic import BaseModel
 
 from storage.artifacts import Artifact, folder_of
 from storage.models import TEXT_FILE, ModelRef, keep_model, refer_to_model, sound_model
-from storage.registry import Registered, Served, find_model, register, renew_version
+from storage.registry import ModelPackage, Registered, VersionInfo, find_model, register, renew_version
 from storage.tables import read_table
-from storage.tracking import known_run, log_files
+from storage.tracking import ensure_run, log_files
 from storage.workspace import Workspace
 from tasks.captions.vocabulary import vocabulary_from
 from tasks.collection.records import SPLITS
@@ -100,27 +100,28 @@ def register_model(
     config: str,
     metrics: Mapping[str, float],
     card: str,
+    collection: Artifact,
 ) -> Registered:
     """Register the best candidate, or find the version that it is already; all candidates stay in the workspace."""
     kept = {method: keep_model(workspace, model) for method, model in candidates.items()}
-    known = renew_version(workspace, kept[best], candidates=kept, config=config, card=card)
+    summary = json.loads((folder_of(workspace, collection) / "summary.json").read_text())
+    info = VersionInfo(candidates=kept, config=config, card=card, tags={"format": summary["format"]})
+    known = renew_version(workspace, kept[best], info)
     if known is not None:
         return known
     import pandas as pd
 
-    run_id = known_run(workspace, run_id, best)
+    run_id = ensure_run(workspace, run_id, best)
     with tempfile.TemporaryDirectory() as folder:
         code = _travelling_code(Path(folder))
-        served = Served(
+        package = ModelPackage(
             python_model=_file_of(SERVED_BY),
             code=code,
             input_example=pd.DataFrame({"image": [_example()]}),
             requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS),
             dimension=load_config(workspace.root / kept[best].path).dimension,
         )
-        return register(
-            workspace, run_id, kept[best], candidates=kept, config=config, card=card, metrics=metrics, served=served
-        )
+        return register(workspace, run_id, kept[best], info=info, metrics=metrics, package=package)
 
 
 def attach_report(workspace: Workspace, run_id: str, report: Artifact, split: str) -> None:

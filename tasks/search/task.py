@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from storage.artifacts import Artifact, folder_of
-from storage.index.manifest import IndexModel, Manifest, Refused
+from storage.index.manifest import IndexModel, Manifest, MeasuredRecall, RefusedImage
 from storage.index.publish import check_owner, publish
 from storage.index.versions import drop_old
 from storage.registry import MODEL, Registered
@@ -61,10 +61,10 @@ def publish_index(
     }
     usable = pa.array([sha256 not in unreadable for sha256 in images["sha256"].to_pylist()], pa.bool_())
     refused = [
-        Refused(item=row["image_id"], reason=unreadable[row["sha256"]])
+        RefusedImage(item=row["image_id"], reason=unreadable[row["sha256"]])
         for row in images.filter(pc.invert(usable)).to_pylist()
     ]
-    unusable = [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
+    unusable = [RefusedImage(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
     model = load_config(workspace.root / registered.model.path)
     manifest = publish(
         workspace,
@@ -85,7 +85,7 @@ def publish_index(
     return manifest
 
 
-def write_approximate(embedding_ND: np.ndarray, file: Path) -> dict[int, dict[int, float]]:
+def write_approximate(embedding_ND: np.ndarray, file: Path) -> MeasuredRecall:
     """An approximate index into a file; its recall against exact search. Raises InputError."""
     from tasks.search.approximate import build, measure, save
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tasks.captions.informative import telling_words
+from tasks.captions.informative import informative_words
 from tasks.captions.stems import count_stems, tokenise
 from tasks.errors import InputError
 from tasks.model.text_model import TextModel
@@ -78,7 +78,7 @@ def read_term(given: str, text: TextModel) -> Term:
     plain, weight = (parts[1], float(parts[2])) if parts else (given, 1.0)
     if not 0 <= weight <= MOST:
         raise InputError(f"The weight of {given!r} has to be a number from 0 to {MOST:.0f}.")
-    telling = Counter(telling_words(plain, text.vocabulary))
+    telling = Counter(informative_words(plain, text.vocabulary))
     return Term(given, plain, weight, count_stems(telling, text.vocabulary.language))
 
 
@@ -114,7 +114,7 @@ def read_words(
 
 def embed_phrase(text: TextModel, phrase: str, *, wanted: bool = True) -> np.ndarray | None:
     """θ_D of a phrase's words that tell images apart, unit length; None where there is none."""
-    return text.embed(" ".join(telling_words(phrase, text.vocabulary)), wanted=wanted)
+    return text.embed(" ".join(informative_words(phrase, text.vocabulary)), wanted=wanted)
 
 
 def unknown_words(text: TextModel, phrases: Iterable[str]) -> tuple[str, ...]:

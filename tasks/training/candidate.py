@@ -10,6 +10,7 @@ import pyarrow as pa
 from pydantic import BaseModel
 
 from storage.tables import read_table
+from storage.tracking import RunPage
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
@@ -22,6 +23,8 @@ from tasks.model.persistence import save
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import save_text
 from tasks.training.inputs import TrainingData
+
+LABELS = {"v_v": "(V,V)", "vt_v": "(V+T,V)", "wsabie": "WSABIE (V+T,V)"}
 
 
 @dataclass(frozen=True)
@@ -71,6 +74,11 @@ class Opened:
         return load_descriptors(
             folder, self.validation_images()["sha256"].to_pylist(), pooling, sum(self.blocks(pooling))
         )
+
+    def page(self, method: str) -> RunPage:
+        """What MLflow shows of the training of a method."""
+        source, digest = self.run.source, self.data.train_images.digest
+        return RunPage(method, LABELS.get(method, method), source.name, source.url, digest)
 
     def model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool = False) -> SceneModel:
         """A model at the start of its training."""

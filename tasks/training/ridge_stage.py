@@ -30,7 +30,7 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
         "linear" if config.kernel == "linear" else "exact kernel" if landmarks is None else f"{landmarks:,} landmarks"
     )
     with (
-        training_run(run.workspace, "regression", run.work / "run_id") as log,
+        training_run(run.workspace, opened.page("regression"), run.work / "run_id") as log,
         progress(f"regression of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
     ):
         log.params({**settings(backbone, config, seed), "solver": solver})

@@ -54,7 +54,7 @@ def train(
     table = read_table(run.open(neighbours) / "neighbours.parquet")
     relevance = Relevance(neighbours_from(table), opened.tfidf_table["copy_group"].to_numpy())
     with (
-        training_run(run.workspace, method, run.work / "run_id") as log,
+        training_run(run.workspace, opened.page(method), run.work / "run_id") as log,
         progress(method, config.refreshes) as on_step,
     ):
         log.params(settings(backbone, config, seed))

@@ -19,6 +19,7 @@ from tasks import source
 from tasks.demo.collection import write_collection
 from tasks.features import extract as features_extract
 from tasks.training import ridge_stage, triplet_loop
+from tasks.training.candidate import LABELS
 from tests.command import SCENEKIN, Outcome, scenekin
 from tests.trained import (
     STEPS,
@@ -70,7 +71,7 @@ def test_the_better_candidate_is_registered(trained: Trained, answer: dict[str, 
     best = max(candidates, key=lambda method: candidates[method]["ndcg_auc"])
     assert answer["metrics"] == {"validation": candidates[best]}
     (run,) = (run for run in trained.training_runs() if run.info.run_id == answer["run_id"])
-    assert run.info.run_name == best
+    assert run.info.run_name == f"{LABELS.get(best, best)} · {trained.collection.name} · v1"
     assert run.data.metrics["best_validation_ndcg_auc"] == pytest.approx(candidates[best]["ndcg_auc"], abs=0.1)
 
 
@@ -94,7 +95,7 @@ def test_the_version_has_signature_example_and_metrics(trained: Trained, answer:
 
 
 def test_a_training_is_tracked(trained: Trained) -> None:
-    runs = {run.info.run_name: run for run in trained.training_runs()}
+    runs = {run.data.tags["method"]: run for run in trained.training_runs()}
     assert {name: run.info.status for name, run in runs.items()} == {"v_v": "FINISHED", "regression": "FINISHED"}
     assert runs["v_v"].data.params["training.dimension"] == runs["regression"].data.params["training.dimension"] == "24"
     assert runs["v_v"].data.metrics.keys() >= LOGGED
@@ -133,7 +134,7 @@ def test_another_setting_of_one_candidate_reruns_that_candidate(trained_copy: Tr
     answer = trained_copy.train("ridge.dimension=12").answer
     assert steps_run(answer) == {"ridge", "ridge embeds", "evaluation", "report"}
     assert answer["model"] == {"name": "scenekin", "version": 2, "aliases": ["challenger"]}
-    assert (answer["promoted"], answer["reason"]) == (False, "waits beside the champion")
+    assert (answer["promoted"], answer["reason"]) == (False, "kept as challenger; not in use")
 
 
 def test_an_equal_model_is_no_other_version(trained_copy: Trained) -> None:

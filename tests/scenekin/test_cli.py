@@ -190,7 +190,7 @@ def test_the_demo_ends_with_a_command_that_works(
 def test_the_demo_leaves_other_folders_alone(workspace: Path) -> None:
     (workspace / "demo").mkdir(parents=True)
     (workspace / "demo" / "mine.txt").write_text("mine")
-    assert "isn't the demo's collection" in scenekin("demo", "--workspace", workspace).sentence
+    assert "is not the demo's collection" in scenekin("demo", "--workspace", workspace).sentence
     assert (workspace / "demo" / "mine.txt").exists()
 
 
@@ -218,7 +218,7 @@ def test_search_needs_neither_prefect_nor_mlflow(trained: Trained, query: Path) 
 def test_a_process_ends_with_one_sentence(tmp_path: Path) -> None:
     none = tmp_path / "none"
     trained = scenekin_process("train", none, "--workspace", tmp_path / "w")
-    assert trained.err == f"scenekin: There is nothing at {none}; give the folder or file of a collection.\n"
+    assert trained.err == f"scenekin: No such file or folder: {none}; name the folder or file of a collection.\n"
     assert trained.sentence
 
 
@@ -271,26 +271,26 @@ def test_wrong_usage_is_another_code(arguments: list[str], monkeypatch: pytest.M
 
 def empty(folder: Path, _: Trained) -> str:
     folder.mkdir()
-    return "no images and no captions"
+    return "No images and no captions"
 
 
 def missing(folder: Path, _: Trained) -> str:
-    return f"There is nothing at {folder}"
+    return f"No such file or folder: {folder}"
 
 
 def no_captions(folder: Path, trained: Trained) -> str:
     shutil.copytree(trained.collection / "train", folder, ignore=shutil.ignore_patterns("*.jsonl"))
-    return "0 images with captions; at least 8"
+    return "0 images with captions, but at least 8"
 
 
 def too_few_images(folder: Path, _: Trained) -> str:
     write_collection(folder, 9)
-    return "The train split has 7 images with captions; at least 8 are needed to learn from"
+    return "The train split has 7 images with captions, but at least 8 are needed to learn from"
 
 
 def nothing_to_judge_by(folder: Path, _: Trained) -> str:
     write_collection(folder, 20)
-    return "The validation split has 3 images with captions; at least 4 are needed to judge by"
+    return "The validation split has 3 images with captions, but at least 4 are needed to evaluate on"
 
 
 def no_image_is_readable(folder: Path, _: Trained) -> str:
@@ -309,7 +309,7 @@ def no_image_is_there(folder: Path, _: Trained) -> str:
 
 def a_text_file(folder: Path, _: Trained) -> str:
     folder.write_text("hello")
-    return "a single file that holds no captions"
+    return "is not a caption file"
 
 
 def captions_without_words(folder: Path, _: Trained) -> str:
@@ -352,7 +352,7 @@ NEW_NAME = {"index": ["--name", "new"]}  # the index at hand belongs to another 
 @pytest.mark.parametrize("command", ["check", "train", "index", "evaluate"])
 def test_a_collection_has_to_be_there(command: str, trained_copy: Trained, tmp_path: Path) -> None:
     options = [*NEW_NAME.get(command, []), "--workspace", trained_copy.workspace]
-    assert f"There is nothing at {tmp_path / 'none'}" in scenekin(command, tmp_path / "none", *options).sentence
+    assert f"No such file or folder: {tmp_path / 'none'}" in scenekin(command, tmp_path / "none", *options).sentence
 
 
 @pytest.mark.parametrize("options", [["--format", "csv"], ["--images", "/none"]])
@@ -360,7 +360,7 @@ def test_a_collection_has_to_be_there(command: str, trained_copy: Trained, tmp_p
 def test_options_name_what_is_there(command: str, options: list[str], trained_copy: Trained) -> None:
     options = [*options, *NEW_NAME.get(command, []), "--workspace", str(trained_copy.workspace)]
     sentence = scenekin(command, trained_copy.collection, *options).sentence
-    assert ("choose one of" if "--format" in options else "There is nothing at /none") in sentence
+    assert ("choose one of" if "--format" in options else "No such file or folder: /none") in sentence
 
 
 @pytest.mark.parametrize(
@@ -388,17 +388,17 @@ def test_the_workspace_has_to_be_writable(
     trained: Trained,
 ) -> None:
     sentence = scenekin(command, trained.collection, "--workspace", place).sentence
-    assert f"The workspace {place} cannot be written" in sentence
+    assert f"Cannot write to the workspace {place}" in sentence
     assert "--workspace" in sentence
 
 
 def test_the_demos_workspace_has_to_be_writable() -> None:
-    assert "cannot be written" in scenekin("--workspace", "/dev/null/workspace", "demo").sentence
+    assert "Cannot write" in scenekin("--workspace", "/dev/null/workspace", "demo").sentence
 
 
 def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert f"There is no workspace {tmp_path / '.scenekin'}" in scenekin("search", "x.jpg").sentence
+    assert f"No such workspace: {tmp_path / '.scenekin'}" in scenekin("search", "x.jpg").sentence
     assert list(tmp_path.iterdir()) == []
 
 
@@ -416,7 +416,7 @@ def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.Monkey
         (["extra/copy.jpg"], "No such file: 'extra/copy.jpg'; to search by an indexed image, use --id."),
         (["--text", "dog", "--explain", "folder"], "--explain shows two images side by side"),
         (["words.txt", "--name", "other"], "no index 'other'"),
-        (["words.txt", "--name", "../main"], "cannot name an index"),
+        (["words.txt", "--name", "../main"], "Invalid index name"),
     ],
 )
 def test_a_query_has_to_be_an_image_and_an_index_there(

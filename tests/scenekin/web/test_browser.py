@@ -161,7 +161,9 @@ def test_what_is_no_picture_is_said(browser: Browser, address: str, tmp_path: Pa
     (tmp_path / "large.jpg").write_bytes(bytes(21 * 2**20))
     with opened(browser, address, allow="415") as page:
         page.set_input_files("#image", tmp_path / "none.jpg")
-        expect(page.get_by_role("alert")).to_contain_text("Cannot decode the image: not an image of a known type")
+        expect(page.get_by_role("alert")).to_contain_text(
+            "Cannot decode the image: not an image, or of an unknown type"
+        )
         page.set_input_files("#image", tmp_path / "large.jpg")
         expect(page.get_by_role("alert")).to_have_text("An upload may have at most 20 MB; give a smaller picture.")
 

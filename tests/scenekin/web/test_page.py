@@ -88,7 +88,7 @@ def test_what_cannot_be_answered_is_said_on_the_page(client: TestClient, query: 
 def test_an_upload_that_is_no_picture_is_said_on_the_page(client: TestClient) -> None:
     response = client.post("/", files={"image": ("x.jpg", b"hello")})
     assert response.status_code == 415
-    assert "Cannot decode the image: not an image of a known type" in text_of(response.text)
+    assert "Cannot decode the image: not an image, or of an unknown type" in text_of(response.text)
     broken = client.post("/", content=b"x", headers={"content-type": "multipart/form-data"})
     assert broken.status_code == 400
     assert '<form id="ask"' in broken.text

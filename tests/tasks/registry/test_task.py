@@ -18,7 +18,7 @@ from storage.errors import StorageError
 from storage.models import ModelRef, refer_to_model
 from storage.registry import Registered
 from storage.tables import write_table
-from storage.tracking import tracking_client, training_run
+from storage.tracking import RunPage, tracking_client, training_run
 from storage.workspace import Workspace
 from tasks.caching import Runtime
 from tasks.captions.vocabulary import build_vocabulary
@@ -63,7 +63,9 @@ def train(workspace: Workspace, method: str, seed: int) -> Artifact:
         dimension=DIMENSION,
     )
     model = SceneModel(config, create_backbone(config.backbone, pretrained=False), tiny_projection(1280, DIMENSION))
-    with training_run(workspace, method, workspace.root / f"run {method} {seed}") as log:
+    with training_run(
+        workspace, RunPage(method, method, "photos", "/photos", "d"), workspace.root / f"run {method} {seed}"
+    ) as log:
         pass
 
     def fill(folder: Path) -> None:
@@ -77,7 +79,13 @@ def train(workspace: Workspace, method: str, seed: int) -> Artifact:
 def register(workspace: Workspace, best: str, trained: dict[str, Artifact], card: str = "# card") -> Registered:
     models = {method: candidate_model(workspace, artifact) for method, artifact in trained.items()}
     run_id = run_of(workspace, trained[best])
-    return register_model.fn(workspace, run_id, best, models, f"config of {best}", {"ndcg_auc": 41.0}, card)
+    collection = write_artifact(workspace, "collection", "k", describe)
+    return register_model.fn(workspace, run_id, best, models, f"config of {best}", {"ndcg_auc": 41.0}, card, collection)
+
+
+def describe(folder: Path) -> None:
+    """Write what reading a collection writes about it."""
+    (folder / "summary.json").write_text(json.dumps({"format": "imagefolder"}))
 
 
 @pytest.fixture(scope="module")
