@@ -15,7 +15,6 @@ import torch
 from embedding import scene_model
 from rounds import seconds
 from sample_images import read, sample_images
-from scipy.sparse import csr_array
 from torch import Tensor
 
 from tasks.images.loader import load_pixels
@@ -42,7 +41,6 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
     config = TripletConfig(
         queries=len(paths), batch=args.batch, updates=args.updates, refreshes=1, margin=1.0, backbone="finetuned"
     )
-    tfidf_NV = csr_array(np.eye(len(paths)))  # read by sampler any_pair only
     pixels_NHWC = torch.stack([loaded[path] for path in paths])
     ready_NCHW = normalise(pixels_NHWC, model.config.preprocessing).to(device)
     passes: list[tuple[np.ndarray, bool]] = []
@@ -54,7 +52,7 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
     def refresh() -> None:
         passes.clear()
         learner = Learner(model, TERMS["v_v"], {"image": recorded})
-        train_triplets(learner, relevance, config, tfidf_NV=tfidf_NV, seed=0, validate=lambda: 0.0)
+        train_triplets(learner, relevance, config, seed=0, validate=lambda: 0.0)
 
     def bare() -> None:
         precision = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")

@@ -27,7 +27,7 @@ from flows.index import index as index_collection
 from flows.results import IndexResult
 from flows.train import train
 from tasks.demo.collection import write_collection
-from tasks.embedding import embed
+from tasks.embedding import stage as embedding_stage
 
 SIZE = (160, 120)
 SETTLED = 2.5  # seconds after which a written file counts as unchanging
@@ -76,7 +76,7 @@ def main() -> None:
         collection.mkdir()
         write_images(collection, range(args.images), seed=0)
         if not args.network:
-            embed.embed_images = stub
+            embedding_stage.embed_images = stub
         print(f"{args.images} images; the network takes {1000 * network:.0f} ms per image")
         print(f"  {'':34}{'seconds':>9}{'of a build':>13}{'with network':>14}  slowest steps")
         whole: list[float] = []

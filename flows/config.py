@@ -43,6 +43,7 @@ class Config(BaseModel):
         min_length=1,
         description="Methods to train and compare: v_v, vt_v, wsabie, regression.",
     )
+    stop_hopeless: bool = Field(default=True, description="Stop training a candidate that cannot become the best.")
     v_v: TripletConfig = Field(default=TripletConfig(), description="(V,V): image triplets.")
     vt_v: TripletConfig = Field(default=TripletConfig(), description="(V+T,V): triplets of images and captions.")
     wsabie: TripletConfig = Field(

@@ -12,7 +12,13 @@ from tasks.model.config import PoolingConfig
 from tasks.registry.task import attach_report, candidate_model, model_card, register_model, run_of
 from tasks.surrogate.task import find_neighbours
 from tasks.training.inputs import TrainingData
-from tasks.training.task import fit_to_memory, sound_candidates, train_ridge_head, train_triplet_head
+from tasks.training.task import (
+    fit_to_memory,
+    score_to_beat,
+    sound_candidates,
+    train_ridge_head,
+    train_triplet_head,
+)
 
 
 def train(
@@ -77,20 +83,23 @@ def train(
 
 
 def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[str, Artifact]:
-    """Each configured candidate's training stage, by method."""
+    """Train each configured candidate. The regression comes first: it is fast, and gives the others a score to beat."""
     trained: dict[str, Artifact] = {}
     triplet_settings = config.triplet_settings()
     if not triplet_settings.keys().isdisjoint(config.candidates):
         neighbours = run(find_neighbours, narrow(run.workspace, prepared.vocabulary, "tfidf.parquet"), config.surrogate)
-    for method in config.candidates:
+    for method in sorted(config.candidates, key=lambda method: method != "regression"):
         data = training_data(run, prepared, config.pooling(method))
         if method == "regression":
             ridge = fit_to_memory(config.regression)
             trained[method] = run(train_ridge_head, data, config.backbone, ridge, config.seed)
         else:
             settings = triplet_settings[method]
-            trained[method] = run(train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed)
-    return trained
+            beat = score_to_beat(run.workspace, trained, settings) if config.stop_hopeless else None
+            trained[method] = run(
+                train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed, beat
+            )
+    return {method: trained[method] for method in config.candidates}
 
 
 def training_data(run: Runner, prepared: Prepared, pooling: PoolingConfig) -> TrainingData:

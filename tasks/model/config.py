@@ -57,7 +57,7 @@ class ModelConfig(BaseModel):
 
 
 def features_file(pooling: PoolingConfig) -> str:
-    """Return the name of the table that holds a pooling's descriptors."""
+    """Return the name of the Parquet file with a pooling's descriptors."""
     match pooling.kind:
         case "gap" | "blocks":
             return f"{pooling.kind}.parquet"

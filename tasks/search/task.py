@@ -17,7 +17,7 @@ from storage.source.tree import Source
 from storage.tables import read_table
 from storage.workspace import Workspace
 from tasks.collection.records import SPLITS
-from tasks.embedding.task import FILE, REFUSED
+from tasks.embedding.files import FILE, REFUSED
 from tasks.model.config import load_config
 from tasks.search.config import IndexConfig
 

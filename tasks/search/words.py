@@ -106,7 +106,7 @@ def read_words(
         added=tuple(term.given for term in kept_adding),
         removed=tuple(term.given for term in kept_removing),
         unknown_terms=unknown,
-        suggestions={word: tuple(text.near(word)) for word in unknown[:SUGGESTED]},
+        suggestions={word: tuple(text.suggest(word)) for word in unknown[:SUGGESTED]},
         passed_over=passed,
         moves=tuple((weight, theta_D) for weight, theta_D in moves if theta_D is not None),
     )

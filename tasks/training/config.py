@@ -26,9 +26,6 @@ class TripletConfig(BaseModel):
     backbone: Literal["frozen", "finetuned"] = Field(
         default="frozen", description="frozen trains the head on precomputed features, finetuned the whole network."
     )
-    sampler: Literal["relevant", "any_pair"] = Field(
-        default="relevant", description="any_pair also takes images outside the neighbours as positives; does not help."
-    )
     margin: float = Field(default=0.2, gt=0, description="Margin of the triplet loss.")
     queries: int = Field(default=500, ge=1, description="Random queries per refresh.")
     relevant: int = Field(default=9, ge=1, description="Relevant images per query in the pool.")
@@ -100,16 +97,16 @@ class RidgeConfig(BaseModel):
         return self.dimension - 1 if self.kernel == "gaussian" else self.dimension
 
     def landmarks_of(self, images: int) -> int | None:
-        """Return the number of landmarks for a number of train images, None if the kernel is solved exactly."""
+        """Return the number of landmarks for this many train images, None if the kernel is solved exactly."""
         return None if images <= max(self.exact, self.landmarks) else self.landmarks
 
     def within(self, memory: float) -> Self:
-        """Return these settings with `exact` limited to a kernel that fits into MEMORY_SHARE of this many bytes."""
-        most = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
-        return self.model_copy(update={"exact": max(1, min(self.exact, most))})
+        """Return the settings with `exact` limited to a kernel that fits into MEMORY_SHARE of this many bytes."""
+        fitting = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
+        return self.model_copy(update={"exact": max(1, min(self.exact, fitting))})
 
     @model_validator(mode="after")
     def _one_descriptor_per_image(self) -> Self:
         if self.pooling.kind.startswith("rmac"):
-            raise ValueError("regression.pooling needs one descriptor per image: blocks, gap or gem")
+            raise ValueError("regression.pooling must give one descriptor per image: blocks, gap or gem")
         return self

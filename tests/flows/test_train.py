@@ -17,9 +17,9 @@ import torch
 from storage.workspace import Workspace, locked
 from tasks import source
 from tasks.demo.collection import write_collection
-from tasks.features import extract as features_extract
-from tasks.training import ridge_stage, triplet_loop
-from tasks.training.candidate import LABELS
+from tasks.features import stage as features_stage
+from tasks.model.methods import LABELS
+from tasks.training import ridge_stage, triplet_loop, triplet_stage
 from tests.command import SCENEKIN, Outcome, scenekin
 from tests.trained import (
     STEPS,
@@ -156,8 +156,8 @@ def test_another_train_image_reruns_all_that_sees_it(trained_copy: Trained, monk
         extracted.extend(paths)
         return extract(backbone, poolings, paths, *others, **options)
 
-    extract = features_extract.extract
-    monkeypatch.setattr(features_extract, "extract", spy)
+    extract = features_stage.extract
+    monkeypatch.setattr(features_stage, "extract", spy)
     changed = change_image(trained_copy.collection, "train")
     answer = trained_copy.train().answer
     assert steps_run(answer) == set(STEPS) - {"vocabulary", "validation features", "neighbours"}
@@ -314,7 +314,7 @@ def test_another_backbone_takes_its_weights_from_a_file(trained_copy: Trained, s
     again = train_small(trained_copy, small, *settings, f"backbone.weights={moved}").answer
     assert all(stage["cached"] for stage in again["stages"])
     gone = train_small(trained_copy, small, *settings, f"backbone.weights={weights}")
-    assert f"No weights file at {weights}" in gone.sentence
+    assert f"No such weights file: {weights}" in gone.sentence
 
 
 # What stops a training.
@@ -352,26 +352,48 @@ def test_a_training_that_ends_early_registers_nothing(
 
 def test_a_rate_at_which_training_diverges_is_never_the_best(trained_copy: Trained) -> None:
     sentence = trained_copy.train("candidates=[v_v]", "triplets.learning_rate=1e30").sentence
-    assert "Training collapsed: all images came to look alike; lower the learning rate" in sentence
+    assert "Training collapsed: all images got nearly the same embedding; lower the learning rate" in sentence
     assert registered_versions(trained_copy.workspace) == [1]
+
+
+def test_a_candidate_that_cannot_win_is_stopped(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The regression is trained first; its score, in whole points, is to beat and part of the key."""
+    beaten: list[object] = []
+    train = triplet_stage.train_triplets
+
+    def spy(*given: Any, **options: Any) -> Any:
+        beaten.append(options["beat"])
+        return train(*given, **{**options, "beat": 101})
+
+    monkeypatch.setattr(triplet_stage, "train_triplets", spy)
+    long = "triplets.refreshes=9", "triplets.patience=2"
+    outcome = trained_copy.train(*long)
+    assert steps_run(outcome.answer) >= {"triplets"}
+    (candidate,) = (each for each in outcome.answer["candidates"] if each["method"] == "regression")
+    assert beaten == [pytest.approx(candidate["metrics"]["ndcg_auc"] - 0.5, abs=0.6)]
+    assert isinstance(beaten[0], int)
+    assert "(V,V) was stopped after 2 of 9 refreshes" in Path(outcome.answer["report"]).read_text()
+    trained_copy.train(*long, "stop_hopeless=false")
+    assert beaten[1:] == [None]
 
 
 def test_a_loss_that_is_not_finite_ends_training(trained_copy: Trained) -> None:
     """P04: the loss, the step and the images are named; the run is FAILED, and what was registered stays so."""
     sentence = trained_copy.train("candidates=[v_v]", "triplets.margin=1e39").sentence
-    assert re.search(r"The loss is (nan|inf) at update 1, with .+; training stops\.", sentence)
+    assert re.search(r"Training stopped: the loss is (nan|inf) at update 1, in a batch with .+\.", sentence)
     assert trained_copy.training_runs()[0].info.status == "FAILED"
     assert registered_versions(trained_copy.workspace) == [1]
 
 
 def test_a_candidate_that_collapsed_is_left_out_and_said(
-    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch
+    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(triplet_loop, "COLLAPSED_SPREAD", 2.0)
     outcome = trained_copy.train("triplets.margin=0.11")
     assert [candidate["method"] for candidate in outcome.answer["candidates"]] == ["regression"]
-    assert "v_v collapsed" in outcome.err
-    assert "v_v collapsed" in Path(outcome.answer["report"]).read_text()
+    assert "(V,V) collapsed" in caplog.text
+    assert "(V,V) stopped early at 1 of 3: training collapsed" in outcome.err
+    assert "(V,V) collapsed" in Path(outcome.answer["report"]).read_text()
     registered = registered_versions(trained_copy.workspace)
     assert "Training collapsed" in trained_copy.train("triplets.margin=0.11", "candidates=[v_v]").sentence
     assert registered_versions(trained_copy.workspace) == registered
@@ -403,7 +425,7 @@ def test_a_killed_training_is_taken_up_again(trained_copy: Trained) -> None:
     assert start_and_signal(trained_copy, signal.SIGKILL).code == -signal.SIGKILL
     (killed,) = (run for run in trained_copy.training_runs() if run.info.status == "RUNNING")
     (checkpoint,) = (trained_copy.workspace / "work").glob("training/*/checkpoint.pt")
-    reached = torch.load(checkpoint, weights_only=True)["progress"]["refresh"]
+    reached = torch.load(checkpoint, weights_only=True)["state"]["refresh"]
     assert 0 < reached < 40
 
     resumed_at = time.time_ns() // 1_000_000

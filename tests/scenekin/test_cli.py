@@ -407,7 +407,7 @@ def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.Monkey
     [
         (["none.jpg"], "No such file: 'none.jpg'; to search by text, use --text."),
         (["."], "Cannot read '.': Is a directory"),
-        (["words.txt"], "Cannot decode 'words.txt': not an image of a known type"),
+        (["words.txt"], "Cannot decode 'words.txt': not an image, or of an unknown type"),
         (["words.txt", "--id", "x"], "Give exactly one query"),
         ([], "Give exactly one query"),
         (["--id", "x"], "No image 'x' in the index 'main'"),
