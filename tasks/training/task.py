@@ -79,7 +79,7 @@ def sound_candidates(
     sound = {method: artifact for method, artifact in trained.items() if not results[method].get("collapsed")}
     if not sound:
         raise InputError(
-            "Training collapsed: all images got nearly the same embedding; lower learning_rate or raise "
+            "Training collapsed: all images got nearly the same embedding; lower the learning rate or raise "
             "hardest in the settings of the candidates."
         )
     notes = []
