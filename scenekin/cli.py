@@ -22,6 +22,7 @@ from scenekin.commands.train import train
 from scenekin.commands.versions import versions
 from scenekin.console import LOGGER, configure_logging
 from scenekin.errors import InputError, NoTextModel, StorageError
+from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Workspace
 
@@ -100,6 +101,8 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
             raise  # the reader of the output has closed it: typer exits quietly
         except OSError as error:
             message = f"{error.filename or 'A file'}: {error.strerror or error}."
+        except ModuleNotFoundError as error:
+            message = missing_extra(error)
         except KeyboardInterrupt:
             message = "Stopped."
         print(f"scenekin: {message}", file=sys.stderr)
