@@ -42,9 +42,9 @@ class Projection(nn.Module):
 class Kernel(nn.Module):
     """y = K(x, landmarks) · weight_MT with K = exp(−‖x − landmark‖²) on scaled descriptors (METHOD.md 9).
 
-    Scaled landmarks and their squared norms are prepared once, since a single query takes longer to scale them than to
-    use them. φ = normalise([c, y/‖y‖]), D = 1 + T. The certainty c = 0.35 ln(‖y‖ / usual_length), clipped to ±0.5, grows with
-    the confidence of the prediction; as the first coordinate it is part of every prefix of φ.
+    φ = normalise([c, y/‖y‖]), D = 1 + T. The certainty c = 0.35 ln(‖y‖ / usual_length), clipped to ±0.5, grows with
+    the confidence of the prediction; as the first coordinate it is part of every prefix of φ. Scaled landmarks are
+    prepared once, since scaling them takes far longer than a single query.
     """
 
     scale_C: Tensor
@@ -61,7 +61,7 @@ class Kernel(nn.Module):
         self.register_buffer("weight_MT", weight_MT.float())
         self.register_buffer("usual_length", torch.ones(()))
         self._prepare()
-        self.register_load_state_dict_post_hook(lambda head, _keys: head._prepare())
+        nn.Module.register_load_state_dict_post_hook(self, lambda head, _keys: head._prepare())
 
     def _prepare(self) -> None:
         self.register_buffer("scaled_MC", self.landmark_MC.float() * self.scale_C, persistent=False)
