@@ -1,5 +1,6 @@
 """Progress of long work on standard error: a bar on a terminal, plain lines elsewhere."""
 
+import logging
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ class Steps:
     total: int
     bar: Progress | None = None
     task: TaskID | None = None
+    quiet: bool = False
     done: int = 0
     stopped: str | None = None
     _first: tuple[float, int] | None = None  # time and steps of the first call
@@ -36,7 +38,7 @@ class Steps:
             self.bar.advance(self.task, steps)
         elif now - self._printed > LINE_SECONDS:
             self._printed = now
-            _print(f"{self.label}: {self.done:,} of {self.total:,}{self._time_left(now)}")
+            self._print(f"{self.label}: {self.done:,} of {self.total:,}{self._time_left(now)}")
 
     def stop_early(self, reason: str) -> None:
         """Say that the remaining steps are not needed, and why."""
@@ -48,13 +50,17 @@ class Steps:
         if self.bar is not None and self.task is not None:
             self.bar.update(self.task, total=self.done, completed=self.done)
         elif self.stopped is None:
-            _print(f"{self.label}: {self.done:,} in {seconds:.1f} s")
+            self._print(f"{self.label}: {self.done:,} in {seconds:.1f} s")
         if self.stopped is not None:
             line = f"{self.label} stopped early at {self.done:,} of {self.total:,}: {self.stopped}"
             if self.bar is not None:
                 self.bar.console.print(line, markup=False, highlight=False)
             else:
-                _print(f"{line} ({seconds:.1f} s)")
+                self._print(f"{line} ({seconds:.1f} s)")
+
+    def _print(self, line: str) -> None:
+        if not self.quiet:
+            print(line, file=sys.stderr, flush=True)
 
     def _time_left(self, now: float) -> str:
         """Estimate from the steps after the first call, which may count work that was done before."""
@@ -72,9 +78,13 @@ def duration(seconds: float) -> str:
 
 @contextmanager
 def progress(label: str, total: int) -> Iterator[Steps]:
-    """Show the progress of `total` steps; yields the function to call as they are done."""
-    if not sys.stderr.isatty():
-        steps = Steps(label, total)
+    """Show the progress of `total` steps; yields the function to call as they are done.
+
+    Nothing is shown if the logger `scenekin` hides warnings.
+    """
+    quiet = not logging.getLogger("scenekin").isEnabledFor(logging.WARNING)
+    if quiet or not sys.stderr.isatty():
+        steps = Steps(label, total, quiet=quiet)
         yield steps
         steps.close()
         return
@@ -83,7 +93,3 @@ def progress(label: str, total: int) -> Iterator[Steps]:
         steps = Steps(label, total, bar, bar.add_task(label, total=total))
         yield steps
         steps.close()
-
-
-def _print(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)

@@ -1,14 +1,14 @@
-"""Which descriptors of which backbone are extracted."""
+"""Settings for extracting features."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.model.config import BackboneConfig, PoolingConfig
 
 
 class FeaturesConfig(BaseModel):
-    """The frozen backbone and the poolings of its descriptors, all computed in one pass."""
+    """A frozen backbone and all poolings of its feature maps, computed in one pass."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    backbone: BackboneConfig
-    poolings: tuple[PoolingConfig, ...]
+    backbone: BackboneConfig = Field(description="The frozen network.")
+    poolings: tuple[PoolingConfig, ...] = Field(description="The poolings to compute.")

@@ -12,8 +12,8 @@ def ndcg(relevance_QN: Floats, score_QN: Floats, at: Sequence[int]) -> npt.NDArr
     """Compute NDCG@R with linear gain for each query and each rank in `at` → value_QR in 0–1 (METHOD.md 6).
 
     Columns are the ranked images in id order, the query's own already removed. Equal scores take the expected
-    gain over their orders. NaN where the ideal gain is 0. Raises ValueError for different shapes, ranks outside
-    1…N and values that are not finite.
+    gain over their orders; a rank past N takes the whole list. NaN where the ideal gain is 0. Raises ValueError if
+    shapes differ, a rank is below 1 or a value is not finite.
     """
     rank_R = np.asarray(at, dtype=np.intp)
     value_QR = np.full((len(score_QN), len(rank_R)), np.nan)
@@ -35,7 +35,8 @@ def _expected_gain(relevance_BN: Floats, score_BN: Floats) -> Floats:
 
 
 def _discounted(gain_BN: Floats, rank_R: npt.NDArray[np.intp]) -> Floats:
-    """Compute the discounted cumulative gain at each rank: Σ_{r≤R} gain_r / log2(1 + r)."""
-    depth = int(rank_R.max(initial=0))
+    """Discounted cumulative gain at each rank: Σ_{r≤R} gain_r / log2(1 + r)."""
+    depth = min(int(rank_R.max(initial=0)), gain_BN.shape[1])
     discount_N = 1 / np.log2(np.arange(depth) + 2)
-    return np.cumsum(gain_BN[:, :depth] * discount_N, axis=1)[:, rank_R - 1]
+    total_BN = np.cumsum(gain_BN[:, :depth] * discount_N, axis=1)
+    return np.pad(total_BN, ((0, 0), (1, 0)))[:, np.minimum(rank_R, depth)]

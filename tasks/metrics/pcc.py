@@ -14,9 +14,9 @@ _ROUNDINGS = 16
 def pcc(relevance_QN: Floats, score_QN: Floats, at: Sequence[int]) -> npt.NDArray[np.float64]:
     """Compute the Pearson correlation of score and relevance over each query's top R → value_QR in −1…1 (METHOD.md 6).
 
-    Columns are the ranked images in id order, the query's own already removed; equal scores keep that order.
-    NaN where one of them is constant. Raises ValueError for different shapes, ranks outside 1…N and values that are
-    not finite.
+    Columns are the ranked images in id order, the query's own already removed; equal scores keep that order, and a
+    rank past N takes the whole list. NaN where a side is constant. Raises ValueError if shapes differ, a rank is below
+    1 or a value is not finite.
     """
     value_QR = np.full((len(score_QN), len(at)), np.nan)
     for rows, relevance_BN, score_BN in ranked_blocks(relevance_QN, score_QN, at):

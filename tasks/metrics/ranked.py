@@ -21,15 +21,15 @@ def drop_self(matrix_QN: Floats, column_Q: npt.NDArray[np.integer]) -> Floats:
 def ranked_blocks(relevance_QN: Floats, score_QN: Floats, at: Sequence[int]) -> Iterator[tuple[slice, Floats, Floats]]:
     """Yield (rows, relevance_BN, score_BN) in blocks, columns by descending score, equal scores in column order.
 
-    Raises ValueError for different shapes, for ranks in `at` outside 1…N and for values that are not finite.
+    Raises ValueError if shapes differ, a rank in `at` is below 1 or a value is not finite.
     """
     if relevance_QN.ndim != 2 or relevance_QN.shape != score_QN.shape:
         raise ValueError(f"Relevance {relevance_QN.shape} and scores {score_QN.shape} must be matrices of equal shape.")
     count, width = score_QN.shape
-    if beyond := [rank for rank in at if not 1 <= rank <= width]:
-        raise ValueError(f"Rank {beyond[0]} is outside 1…{width}, the number of ranked images; use `cut_ranks` first.")
+    if too_low := [rank for rank in at if rank < 1]:
+        raise ValueError(f"Ranks start at 1; got {too_low[0]}.")
     step = max(1, _VALUES_PER_BLOCK // max(1, width))
-    for start in range(0, count, step):
+    for start in range(0, count if width else 0, step):
         rows = slice(start, start + step)
         relevance_BN, score_BN = _floats(relevance_QN[rows]), _floats(score_QN[rows])
         order_BN = np.argsort(-score_BN, axis=1, kind="stable")

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from storage.artifacts import Artifact
 from storage.tables import read_table
+from storage.tracking import RunPage
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
@@ -19,6 +20,7 @@ from tasks.metrics.truth import Truth, make_truth
 from tasks.model.architectures import ARCHITECTURES, create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.head import Head, Kernel
+from tasks.model.methods import LABELS
 from tasks.model.persistence import save
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import save_text
@@ -64,6 +66,11 @@ class LoadedData:
     def validation_descriptors(self, pooling: PoolingConfig) -> Descriptors:
         """Read the validation images' descriptors by a pooling."""
         return self._descriptors(self.data.validation_features, self.validation_images(), pooling)
+
+    def page(self, method: str) -> RunPage:
+        """Describe a method's training for MLflow."""
+        source, digest = self.run.source, self.data.train_images.digest
+        return RunPage(method, LABELS[method], source.name, source.url, digest)
 
     def _descriptors(self, features: Artifact, images: pa.Table, pooling: PoolingConfig) -> Descriptors:
         channels = sum(self.block_channels(pooling))

@@ -28,7 +28,7 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
     validation = loaded.validation_descriptors(config.pooling)
     solver = _solver(config, len(train_NC))
     with (
-        training_run(run.workspace, METHOD, run.work / "run_id") as log,
+        training_run(run.workspace, loaded.page(METHOD), run.work / "run_id") as log,
         progress(f"{LABELS[METHOD]} of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
     ):
         log.params({**run_parameters(backbone, config, seed), "solver": solver})

@@ -80,7 +80,7 @@ def sound_candidates(
     if not sound:
         raise InputError(
             "Training collapsed: all images got nearly the same embedding; lower the learning rate or raise "
-            "triplets.hardest."
+            "hardest in the settings of the candidates."
         )
     notes = []
     for method, result in results.items():

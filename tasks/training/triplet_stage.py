@@ -53,7 +53,7 @@ def train(
     table = read_table(run.open(neighbours) / "neighbours.parquet")
     relevance = Relevance(neighbours_from(table), loaded.tfidf_table["copy_group"].to_numpy())
     with (
-        training_run(run.workspace, method, run.work / "run_id") as log,
+        training_run(run.workspace, loaded.page(method), run.work / "run_id") as log,
         progress(LABELS[method], config.refreshes) as on_step,
     ):
         log.params(run_parameters(backbone, config, seed))

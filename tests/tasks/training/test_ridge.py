@@ -104,7 +104,8 @@ def slow_kernel(x_NC: np.ndarray, y_MC: np.ndarray, train_NC: np.ndarray, bandwi
 
 
 def unit(value_ND: np.ndarray) -> np.ndarray:
-    return value_ND / np.linalg.norm(value_ND, axis=1, keepdims=True)
+    array_ND = np.asarray(value_ND)  # tensors too
+    return array_ND / np.linalg.norm(array_ND, axis=1, keepdims=True)
 
 
 def test_the_kernel_solves_the_ridge_of_targets() -> None:
