@@ -14,6 +14,7 @@ import mlflow
 import pytest
 import torch
 
+from storage.faults import FaultPoint, inject
 from storage.workspace import Workspace, locked
 from tasks import source
 from tasks.demo.collection import write_collection
@@ -253,9 +254,9 @@ def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, mon
 
 
 def edit(monkeypatch: pytest.MonkeyPatch, module: str, line: str) -> None:
-    """Let keys be computed as if the module had one line more."""
-    text = source._text
-    monkeypatch.setattr(source, "_text", lambda name: text(name) + f"\n{line}\n" * (name == module))
+    """Compute keys as if the module had one more line."""
+    text = source.module_text
+    monkeypatch.setattr(source, "module_text", lambda name: text(name) + f"\n{line}\n" * (name == module))
 
 
 def delete(file: Path) -> None:
@@ -355,17 +356,13 @@ def test_a_workspace_is_held_alone(trained_copy: Trained) -> None:
     ],
 )
 def test_a_training_that_ends_early_registers_nothing(
-    trained_copy: Trained,
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    status: str,
-    sentence: str,
+    trained_copy: Trained, error: BaseException, status: str, sentence: str
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(_: Path) -> None:
         raise error
 
-    monkeypatch.setattr(ridge_stage, "best_of", fail)
-    assert trained_copy.train("regression.dimension=12").sentence == sentence
+    with inject(FaultPoint.CANDIDATE_TRAINED, fail):
+        assert trained_copy.train("regression.dimension=12").sentence == sentence
     assert trained_copy.training_runs()[0].info.status == status
     assert registered_versions(trained_copy.workspace) == [1]
 
