@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from functools import wraps
 from pathlib import Path
-from typing import Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeVar
 from urllib.parse import unquote, urlparse
 
 os.environ.setdefault("DO_NOT_TRACK", "true")
@@ -81,7 +81,8 @@ def attach(workspace: Workspace, run: Run, folder: Path, name: str | None = None
     """Copy the files of a folder to those of a run. Raises StorageError if those lie outside the workspace."""
     check_inside(workspace, run)
     # MlflowClient.log_artifacts remembers the place of a run by its id alone, even for a copied database.
-    get_artifact_repository(run.info.artifact_uri).log_artifacts(str(folder), name)
+    files: Any = get_artifact_repository(run.info.artifact_uri)  # without types
+    files.log_artifacts(str(folder), name)
 
 
 def check_inside(workspace: Workspace, run: Run) -> None:

@@ -3,6 +3,7 @@
 import errno
 import fcntl
 import json
+import logging
 import os
 import socket
 import stat
@@ -16,6 +17,8 @@ from typing import IO
 from storage.errors import StorageError
 from storage.settings import Settings
 from storage.source.local_files import WORKSPACE_MARK
+
+log = logging.getLogger("scenekin.workspace")
 
 
 @dataclass(frozen=True)
@@ -48,11 +51,6 @@ class Workspace:
     def reports(self) -> Path:
         """Reports as HTML and JSON."""
         return self.root / "reports"
-
-    @property
-    def prefect_results(self) -> Path:
-        """Prefect's records of cached tasks."""
-        return self.root / "prefect"
 
     @property
     def mlflow_database(self) -> Path:
@@ -114,21 +112,13 @@ def _folder(root: Path | str | None) -> Path:
 
 
 @contextmanager
-def locked(workspace: Workspace, holder: str) -> Iterator[None]:
+def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator[None]:
     """Lock the workspace for writing. The operating system releases the lock when the process ends.
 
-    Raises StorageError naming the process that holds the lock.
+    Raises StorageError naming the process that holds the lock, unless `wait` is set.
     """
     with _lock_file(workspace) as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise StorageError(_in_use(workspace, stream.fileno())) from None
-        except OSError as error:  # ENOLCK, EOPNOTSUPP, …
-            raise StorageError(
-                f"Cannot lock the workspace {workspace.root}: {error.strerror}; network shares often have no locks. "
-                "Choose a folder on a local disk with --workspace."
-            ) from error
+        _acquire(workspace, stream, wait)
         stream.truncate(0)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stream.write(json.dumps({"holder": holder, "pid": os.getpid(), "host": socket.gethostname(), "since": now}))
@@ -137,6 +127,22 @@ def locked(workspace: Workspace, holder: str) -> Iterator[None]:
             yield
         finally:
             stream.truncate(0)
+
+
+def _acquire(workspace: Workspace, stream: IO[str], wait: bool) -> None:
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        in_use = _in_use(workspace, stream.fileno())
+        if not wait:
+            raise StorageError(f"{in_use}; wait for it to finish, or choose another with --workspace.") from None
+        log.info("%s; waiting.", in_use)
+        fcntl.flock(stream, fcntl.LOCK_EX)
+    except OSError as error:  # ENOLCK, EOPNOTSUPP, …
+        raise StorageError(
+            f"Cannot lock the workspace {workspace.root}: {error.strerror}; network shares often have no locks. "
+            "Choose a folder on a local disk with --workspace."
+        ) from error
 
 
 def _lock_file(workspace: Workspace) -> IO[str]:
@@ -160,9 +166,6 @@ def _in_use(workspace: Workspace, descriptor: int) -> str:
     try:
         lock = json.loads(os.pread(descriptor, 4096, 0))
         holder = f"{lock['holder']} (process {lock['pid']} on {lock['host']}, since {lock['since']})"
-    except ValueError:
+    except (ValueError, KeyError, TypeError):
         holder = "another process"
-    return (
-        f"The workspace {workspace.root} is in use by {holder}; "
-        "wait for it to finish, or choose another with --workspace."
-    )
+    return f"The workspace {workspace.root} is in use by {holder}"

@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from functools import partial
@@ -45,6 +45,14 @@ def file_digests(tree: Tree, known: KnownFiles, progress: ReportProgress) -> dic
 def remembered_digests(tree: Tree, known: KnownFiles) -> dict[str, str]:
     """Return the SHA-256, by path, of the files that are unchanged since they were last read."""
     return _remembered(tree, file_stamps(tree), known)
+
+
+def former_digests(tree: Tree, paths: Iterable[str], known_files: Path) -> dict[str, str]:
+    """Return the SHA-256 that files, which may no longer exist, had when they were last read."""
+    if not known_files.exists():
+        return {}
+    with KnownFiles(known_files) as known:
+        return {path: sha256 for path in paths if (sha256 := known.last(tree.place(path)))}
 
 
 def _remembered(tree: Tree, stamps: dict[str, str], known: KnownFiles) -> dict[str, str]:

@@ -22,6 +22,11 @@ class KnownFiles:
         found = self._connection.execute("SELECT stamp, sha256 FROM digest WHERE path = ?", (_key(place),)).fetchone()
         return str(found[1]) if found is not None and found[0] == stamp else None
 
+    def last(self, place: str) -> str | None:
+        """Return the SHA-256 that the file had when it was last read, whatever has become of it."""
+        found = self._connection.execute("SELECT sha256 FROM digest WHERE path = ?", (_key(place),)).fetchone()
+        return None if found is None else str(found[0])
+
     def put(self, place: str, stamp: str, sha256: str) -> None:
         """Record a file's stamp and SHA-256, replacing earlier ones."""
         self._connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", (_key(place), stamp, sha256))

@@ -8,10 +8,10 @@ from starlette.testclient import TestClient
 
 from scenekin import Searcher
 from scenekin.web.app import create_app
-from scenekin.web.served_index import Served
+from scenekin.web.served_index import ServedIndex
 from storage.index.versions import current_manifest
 from storage.workspace import Workspace
-from tasks.search.task import write_approximate
+from tasks.search.stage import write_approximate
 from tests.command import scenekin
 from tests.indexes import counts, publish_images, versions
 
@@ -60,7 +60,7 @@ def test_it_never_answers_below_what_is_asked_for(searcher: Searcher, monkeypatc
 def test_the_api_looks_at_as_much_as_it_is_asked_for(
     workspace: Workspace, searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Served, "no_words", "there is no model")
+    monkeypatch.setattr(ServedIndex, "no_words", "there is no model")
     with TestClient(create_app(workspace)) as client:
         for recall in (0.9, 1):
             answer = client.get("/api/search", params={"id": "0000.jpg", "recall": recall}).json()
@@ -110,4 +110,4 @@ def test_commands_say_how_much_is_found(workspace: Workspace) -> None:
     assert scenekin("search", "--id", "0000.jpg", "--recall", "1.1", "--workspace", workspace.root).code == 2
     (row,) = scenekin("versions", "--workspace", workspace.root, "--json").answer["versions"]
     assert row["recall"]["10"] == {str(lists): share for lists, share in shares.items()}
-    assert f"recall@10 {shares[1]:.3f} in 1 lists" in scenekin("versions", "--workspace", workspace.root).out
+    assert f"recall@10 {shares[1]:.3f} with 1 lists" in scenekin("versions", "--workspace", workspace.root).out

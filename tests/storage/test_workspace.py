@@ -38,7 +38,7 @@ def test_the_environment_or_the_current_folder_say_where(tmp_path: Path, monkeyp
 
 def test_everything_lies_below_the_root(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    parts = ["artifacts", "work", "models", "index", "reports", "prefect_results", "mlflow_artifacts", "known_files"]
+    parts = ["artifacts", "work", "models", "index", "reports", "mlflow_artifacts", "known_files"]
     places = [getattr(workspace, part) for part in parts]
     assert all(place.parent == tmp_path for place in places)
     assert len(set(places)) == len(places)

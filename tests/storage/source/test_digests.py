@@ -10,7 +10,7 @@ import fsspec
 import pytest
 
 from storage.source import digests
-from storage.source.digests import file_digests, tree_digest
+from storage.source.digests import file_digests, former_digests, tree_digest
 from storage.source.known_files import KnownFiles
 from storage.source.tree import Tree, list_tree
 
@@ -219,3 +219,16 @@ def test_what_was_read_before_an_interrupt_need_not_be_read_again(
             file_digests(tree, known, bars)
     file_digests(tree, known, bars)
     assert bars.shown == [("reading files", 2), ("reading files", 1)]
+
+
+@pytest.mark.usefixtures("settled")
+def test_the_former_digest_of_a_renamed_file_is_known(file: Path, tmp_path: Path) -> None:
+    tree = list_tree(str(file.parent))
+    database = tmp_path / "known.db"
+    assert former_digests(tree, ["image.jpg"], database) == {}
+    assert not database.exists()
+    with KnownFiles(database) as known:
+        file_digests(tree, known, Bars())
+    file.rename(file.with_name("renamed.jpg"))
+    found = former_digests(list_tree(str(file.parent)), ["image.jpg", "other.jpg"], database)
+    assert found == {"image.jpg": sha256(b"one")}

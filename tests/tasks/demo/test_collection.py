@@ -32,7 +32,8 @@ def test_a_reader_finds_every_image_with_its_captions_in_its_split(tmp_path: Pat
     assert [item.split for item in items] == ["train"] * 14 + ["validation"] * 3 + ["test"] * 3
     for item, scene in zip(items, make_scenes(20, seed=5), strict=True):
         assert item.captions == word_captions(scene)
-        assert Image.open(tmp_path / "demo" / item.path).size == scene.size
+        with Image.open(tmp_path / "demo" / item.path) as image:
+            assert image.size == scene.size
 
 
 def test_the_same_parameters_give_the_same_bytes(tmp_path: Path) -> None:
@@ -75,6 +76,6 @@ def test_a_stop_half_way_leaves_what_was_there(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("name", ["notes.txt", "collection.json"])
 def test_a_folder_with_something_else_is_refused_and_kept(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(json.dumps({"mine": 1}))
-    with pytest.raises(InputError, match="isn't the demo's collection"):
+    with pytest.raises(InputError, match="is not the demo's collection"):
         write_collection(tmp_path, count=8)
     assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -1,0 +1,164 @@
+"""The work of the evaluation stage: metrics, charts and example queries of all methods on one split."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from scipy.sparse import csr_array
+
+from storage.artifacts import Artifact
+from storage.models import ModelRef
+from storage.tables import matrix, read_table
+from tasks.caching import StageRun
+from tasks.captions.tfidf import tfidf
+from tasks.captions.vocabulary import vocabulary_from
+from tasks.errors import InputError
+from tasks.evaluation.baselines import GAP, RMAC, baseline_embeddings
+from tasks.evaluation.charts import curve_chart, scatter_chart
+from tasks.evaluation.examples import Gallery, make_examples, make_steered_examples
+from tasks.evaluation.inputs import EvaluationData
+from tasks.evaluation.rankings import rank_images, relevance_blocks
+from tasks.evaluation.sheets import Example
+from tasks.evaluation.steering import WordMetrics, measure_words
+from tasks.evaluation.summary import MethodSummary, best_methods, best_of, summarise
+from tasks.features.descriptors import Descriptors, load_descriptors
+from tasks.images.decode import decode
+from tasks.metrics.ranked import drop_self
+from tasks.metrics.truth import draw_queries
+from tasks.model.architectures import ARCHITECTURES
+from tasks.model.config import BackboneConfig, PoolingConfig
+from tasks.model.text_model import TextModel, load_text
+from tasks.search.modifiers import move_queries
+
+EXAMPLES, STEERED_EXAMPLES = 6, 3
+
+
+def evaluate(
+    run: StageRun,
+    data: EvaluationData,
+    embeddings: Mapping[str, Artifact],
+    models: Mapping[str, ModelRef],
+    backbone: BackboneConfig,
+    seed: int,
+) -> None:
+    """Measure all methods → evaluation.json, charts/, and sheets/ and steered/ with pictures of example queries."""
+    table = read_table(run.open(data.captions) / f"captions/{data.split}.parquet")
+    captions = dict(zip(table["image_id"].to_pylist(), table["captions"].to_pylist(), strict=True))
+    vocabulary = vocabulary_from(read_table(run.open(data.vocabulary) / "vocabulary.parquet"))
+    tfidf_NV = tfidf(list(captions.values()), vocabulary)
+    query_Q, without_stems = draw_queries(tfidf_NV, seed=seed)
+    images = read_table(run.open(data.images) / f"captioned/{data.split}.parquet")
+    visual = _baselines(run, data, backbone, seed)
+    visual |= {method: _embeddings(run, artifact, images) for method, artifact in embeddings.items()}
+    texts = _text_models(run, models)
+    queries = {}
+    if joint := texts.get("vt_v"):
+        visual["vt_vt"] = visual["vt_v"]
+        queries["vt_vt"] = move_queries(visual["vt_v"], joint.embed_bags(list(captions.values())))
+    rankings = rank_images(tfidf_NV, query_Q, visual, queries, seed=seed)
+    methods = summarise(rankings, seed=seed)
+    best = {methods[name].label: visual[name] for name in best_methods(methods)}
+    gallery = _gallery(run, images, captions, tfidf_NV)
+    examples = make_examples(gallery, query_Q, best, count=EXAMPLES, seed=seed)
+    steered = _steered(gallery, query_Q, methods, visual, texts, seed)
+    rows, relevance_BM, _ = next(relevance_blocks(tfidf_NV, query_Q))  # as many pairs as a chart can show
+    scores = {label: drop_self(each_ND[rows] @ each_ND.T, rows) for label, each_ND in best.items()}
+    charts = {
+        "ndcg.png": curve_chart(methods, "ndcg"),
+        "pcc.png": curve_chart(methods, "pcc"),
+        "scatter.png": scatter_chart(relevance_BM, scores, seed=seed),
+    }
+    _write_pictures(run.folder / "charts", charts)
+    for name, shown in (("sheets", examples), ("steered", steered)):
+        _write_pictures(run.folder / name, {f"{number}.jpg": example.sheet for number, example in enumerate(shown)})
+    copy_N = table["copy_group"].to_numpy()
+    content = {
+        "split": data.split,
+        "queries": len(query_Q),
+        "images": rankings.ranked,
+        "left_out": without_stems + methods["captions"].ndcg_left_out,
+        "copies": int((np.bincount(copy_N)[copy_N[query_Q]] > 1).sum()),
+        "methods": {name: summary.model_dump(mode="json") for name, summary in methods.items()},
+        "words": {name: words.model_dump(mode="json") for name, words in _words(gallery, visual, texts, seed).items()},
+        "examples": [example.model_dump(mode="json") for example in examples],
+        "steered": [example.model_dump(mode="json") for example in steered],
+    }
+    (run.folder / "evaluation.json").write_text(json.dumps(content))
+
+
+def _text_models(run: StageRun, models: Mapping[str, ModelRef]) -> dict[str, TextModel]:
+    """Load the text embedding of each model that has one."""
+    loaded = {method: load_text(run.workspace.root / model.path) for method, model in models.items()}
+    return {method: text for method, text in loaded.items() if text is not None}
+
+
+def _gallery(run: StageRun, images: pa.Table, captions: Mapping[str, Sequence[str]], tfidf_NV: csr_array) -> Gallery:
+    path_of = dict(zip(images["image_id"].to_pylist(), images["path"].to_pylist(), strict=True))
+    read = run.reader(images)
+    return Gallery(captions, tfidf_NV, lambda image_id: decode(read(path_of[image_id])))
+
+
+def _words(
+    gallery: Gallery, visual: Mapping[str, np.ndarray], texts: Mapping[str, TextModel], seed: int
+) -> dict[str, WordMetrics]:
+    """Measure how words steer each model with a text embedding, where the split allows it."""
+    captions = list(gallery.captions.values())
+    measured = {
+        method: measure_words(
+            visual[method], text.stem_VD, tfidf(captions, text.vocabulary), gallery.tfidf_NV, seed=seed
+        )
+        for method, text in texts.items()
+    }
+    return {method: words for method, words in measured.items() if words is not None}
+
+
+def _steered(
+    gallery: Gallery,
+    query_Q: np.ndarray,
+    methods: Mapping[str, MethodSummary],
+    visual: Mapping[str, np.ndarray],
+    texts: Mapping[str, TextModel],
+    seed: int,
+) -> list[Example]:
+    """Make example queries with words for the best model that has a text embedding."""
+    best = best_of({method: methods[method] for method in texts}, "trained")
+    if best is None:
+        return []
+    return make_steered_examples(gallery, query_Q, visual[best], texts[best], count=STEERED_EXAMPLES, seed=seed)
+
+
+def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, seed: int) -> dict[str, np.ndarray]:
+    channels = ARCHITECTURES[backbone.name].channels
+
+    def descriptors(images: Artifact, split: str, features: Artifact, pooling: PoolingConfig) -> Descriptors:
+        digests = read_table(run.open(images) / f"captioned/{split}.parquet", ["sha256"])["sha256"].to_pylist()
+        return load_descriptors(run.open(features), digests, pooling, channels)
+
+    train = (data.train_images, "train", data.train_features)
+    split = (data.images, data.split, data.features)
+    return baseline_embeddings(
+        descriptors(*train, GAP),
+        descriptors(*train, RMAC),
+        descriptors(*split, GAP),
+        descriptors(*split, RMAC),
+        seed=seed,
+    )
+
+
+def _embeddings(run: StageRun, embedding: Artifact, images: pa.Table) -> np.ndarray:
+    """Read embedding_ND, float32, of the images in id order. Raises InputError if an image has none."""
+    table = read_table(run.open(embedding) / "embeddings.parquet")
+    row_of = {sha256: row for row, sha256 in enumerate(table["sha256"].to_pylist())}
+    missing = [image["path"] for image in images.to_pylist() if image["sha256"] not in row_of]
+    if missing:
+        raise InputError(f"{missing[0]} became unreadable during the run; run the command again.")
+    rows = [row_of[sha256] for sha256 in images["sha256"].to_pylist()]
+    return matrix(table["embedding"]).astype(np.float32)[rows]
+
+
+def _write_pictures(folder: Path, pictures: Mapping[str, bytes]) -> None:
+    folder.mkdir()
+    for name, data in pictures.items():
+        (folder / name).write_bytes(data)

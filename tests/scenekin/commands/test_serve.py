@@ -1,0 +1,63 @@
+import signal
+import socket
+import subprocess
+from collections.abc import Sequence
+
+import httpx
+import pytest
+
+from tests.command import SCENEKIN, scenekin
+from tests.trained import Trained
+
+
+def started(*arguments: object) -> tuple[subprocess.Popen[str], str]:
+    """A server in a process of its own, and the address that it says."""
+    command = [SCENEKIN, "serve", "--port", "0", *map(str, arguments)]
+    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    assert line.startswith("Serving index main at http://"), line
+    return server, line.split()[4]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: int) -> None:
+    server, address = started("--workspace", trained.workspace)
+    assert address.startswith("http://127.0.0.1:")
+    assert httpx.get(f"{address}/api/index", timeout=60).json()["index"]["images"] == 141
+    assert httpx.get(f"{address}/", headers={"host": "evil.example"}).status_code == 421
+    server.send_signal(number)
+    out, err = server.communicate(timeout=60)
+    assert (server.returncode, out.strip(), err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--name", "../main"], "Invalid index name"),
+        (
+            ["--host", "256.0.0.1"],
+            "Cannot listen on 256.0.0.1:8080: unknown host; give --host an address of this machine.",
+        ),
+        (["--host", "no.such.host.invalid"], "Cannot listen on no.such.host.invalid:8080: unknown host"),
+        (["--host", "a" * 70], "unknown host"),
+        (
+            ["--host", "192.0.2.1"],
+            "Cannot listen on 192.0.2.1:8080: not an address of this machine; choose another --host.",
+        ),
+        (["--name", "other"], "no index 'other'"),
+    ],
+)
+def test_what_cannot_be_served_is_a_sentence(trained: Trained, arguments: Sequence[str], words: str) -> None:
+    assert words in scenekin("serve", *arguments, "--workspace", trained.workspace).sentence
+
+
+def test_a_port_in_use_is_a_sentence(trained: Trained) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        sentence = scenekin("serve", "--port", port, "--workspace", trained.workspace).sentence
+    assert f"Cannot listen on 127.0.0.1:{port}: address already in use; choose another --port." in sentence
+
+
+def test_a_workspace_has_to_be_there(tmp_path: object) -> None:
+    assert "No such workspace" in scenekin("serve", "--workspace", f"{tmp_path}/none").sentence
