@@ -1,6 +1,6 @@
 """Everything that can be set, as one tree; a stage's key covers the part that it is given."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
@@ -46,9 +46,9 @@ class Config(BaseModel):
             raise ValueError("a candidate is named twice")
         return candidates
 
-    def with_columns(self, columns: Mapping[str, str]) -> "Config":
+    def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> "Config":
         """The same settings for a table whose image_column or caption_column are these."""
-        return self.model_copy(update={"collection": self.collection.model_copy(update=dict(columns))})
+        return self.model_copy(update={"collection": self.collection.override(columns)})
 
     def features(self) -> FeaturesConfig:
         """The descriptors that the baselines and the candidates need, computed in one pass."""

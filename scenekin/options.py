@@ -24,8 +24,12 @@ ImageColumn = Annotated[
     typer.Option("--image-column", help="The column of a table that names the images, if its name does not tell."),
 ]
 CaptionColumn = Annotated[
+    Optional[list[str]],  # noqa: UP045
+    typer.Option("--caption-column", help="Table column with captions (default: detected); may be repeated."),
+]
+Encoding = Annotated[
     Optional[str],  # noqa: UP045
-    typer.Option("--caption-column", help="The column of a table that holds the captions."),
+    typer.Option("--encoding", metavar="NAME", help="Encoding of text files, such as gbk (default: detected)."),
 ]
 ConfigFile = Annotated[
     Optional[Path],  # noqa: UP045
@@ -41,10 +45,13 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait if another process is u
 AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else.")]
 
 
-def column_options(image_column: str | None, caption_column: str | None) -> dict[str, str]:
-    """Return the table columns that were named on the command line."""
-    named = {"image_column": image_column, "caption_column": caption_column}
-    return {name: column for name, column in named.items() if column is not None}
+def column_options(
+    image_column: str | None, caption_columns: list[str] | None, encoding: str | None
+) -> dict[str, str | tuple[str, ...]]:
+    """Return the table columns and the encoding that were named on the command line."""
+    captions = tuple(caption_columns or ())
+    named = {"image_column": image_column, "caption_column": captions, "encoding": encoding}
+    return {name: value for name, value in named.items() if value}
 
 
 def path_text(path: Path | None) -> str | None:

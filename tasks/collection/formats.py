@@ -13,13 +13,15 @@ from tasks.collection.readers.flickr8k import Flickr8k
 from tasks.collection.readers.flickr30k import Flickr30k
 from tasks.collection.readers.folder import Folder
 from tasks.collection.readers.imagefolder import ImageFolder
+from tasks.collection.readers.karpathy import Karpathy
 from tasks.collection.readers.sidecar import Sidecar
 from tasks.collection.readers.table import Table
+from tasks.collection.readers.takeout import Takeout
 from tasks.collection.readers.visual_genome import VisualGenome
 from tasks.collection.records import Files, Problem, Reader, Reading
 from tasks.errors import InputError
 
-SPECIFIC: tuple[Reader, ...] = (Flickr8k(), Flickr30k(), Coco(), VisualGenome(), ImageFolder())
+SPECIFIC: tuple[Reader, ...] = (Flickr8k(), Flickr30k(), Coco(), Karpathy(), VisualGenome(), ImageFolder(), Takeout())
 TABLE, SIDECAR, FOLDER = Table(), Sidecar(), Folder()
 READERS: dict[str, Reader] = {reader.name: reader for reader in (*SPECIFIC, TABLE, SIDECAR, FOLDER)}
 WITH_COLUMNS = ("imagefolder", "table")
@@ -35,6 +37,7 @@ def read_collection(
     if format is not None and format not in READERS:
         raise InputError(f"Unknown format {format!r}; choose one of {', '.join(READERS)}.")
     config = config or CollectionConfig()
+    files = replace(files, encoding=config.encoding)
     try:
         reader = READERS[format] if format else _detect(files, config)
         reading = reader.read(files, images, config)
@@ -45,8 +48,9 @@ def read_collection(
 
 def _unused_columns(format: str, config: CollectionConfig) -> Iterator[Problem]:
     """Yield the columns that the settings name for a format without columns."""
-    for column in (config.image_column, config.caption_column):
-        if column is not None and format not in WITH_COLUMNS:
+    named = [config.image_column, *config.caption_columns] if format not in WITH_COLUMNS else []
+    for column in named:
+        if column is not None:
             yield Problem("unused-column", column, f"the {format} format has no columns; the option is ignored")
 
 

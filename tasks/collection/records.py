@@ -15,11 +15,13 @@ class Files:
     """The files below one root: sorted paths relative to it, separated by `/`, and a function that opens one.
 
     `skipped` lists kind, path and reason of entries that are not regular files: dead links, pipes, repeated folders.
+    `encoding` is that of the text files, if it is known.
     """
 
     paths: Sequence[str]
     open: Callable[[str], BinaryIO]
     skipped: Sequence[tuple[str, str, str]] = ()
+    encoding: str | None = None
 
     def read(self, path: str) -> bytes:
         """Return all bytes of one file. Raises OSError."""
