@@ -6,6 +6,7 @@ or an unrelated table, is no second candidate. A folder of images alone is the l
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import BinaryIO
 
 from tasks.collection.config import CollectionConfig
 from tasks.collection.readers.coco import Coco
@@ -38,12 +39,19 @@ def read_collection(
         raise InputError(f"Unknown format {format!r}; choose one of {', '.join(READERS)}.")
     config = config or CollectionConfig()
     files = replace(files, encoding=config.encoding)
+    opened: set[str] = set()
+
+    def note_opened(path: str) -> BinaryIO:
+        opened.add(path)
+        return files.open(path)
+
     try:
         reader = READERS[format] if format else _detect(files, config)
-        reading = reader.read(files, images, config)
+        reading = reader.read(replace(files, open=note_opened), images, config)
     except OSError as error:
         raise InputError(f"Cannot read a file of the collection: {error}.") from error
-    return replace(reading, problems=(*reading.problems, *_unused_columns(reading.format, config)))
+    problems = (*reading.problems, *_unused_columns(reading.format, config))
+    return replace(reading, problems=problems, opened=frozenset(opened))
 
 
 def _unused_columns(format: str, config: CollectionConfig) -> Iterator[Problem]:

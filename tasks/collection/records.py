@@ -56,12 +56,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Reading:
-    """Everything a reader found. If `has_splits`, the dataset defines its own splits and none is drawn."""
+    """Everything a reader found, and the files it opened.
+
+    If `has_splits`, the dataset defines its own splits and none is drawn.
+    """
 
     format: str
     items: Sequence[Item]
     problems: Sequence[Problem] = field(default_factory=tuple)
     has_splits: bool = False
+    opened: frozenset[str] = frozenset()
 
 
 class Reader(Protocol):
