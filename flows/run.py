@@ -1,13 +1,15 @@
 """What every flow starts with: exclusive use of the workspace, and a runner for its steps."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from storage.artifacts import clear_leftovers
 from storage.source.tree import Source
-from storage.workspace import locked, open_workspace
+from storage.workspace import Workspace, locked, open_workspace
 from tasks.caching import Runner, Runtime
 from tasks.demo.task import demo_collection
 
@@ -29,13 +31,30 @@ def open_run(
     another process uses the workspace and `wait` is not set.
     """
     space = open_workspace(workspace)
-    with locked(space, holder, wait=wait):
+    with locked(space, holder, wait=wait), _kept_inside(space):
         clear_leftovers(space)
         if rehash:
             space.known_files.unlink(missing_ok=True)
         url = _absolute(collection) if collection is not None else str(demo_collection(space))
         source = Source(url, None if images is None else _absolute(images))
         yield Runner(space, source, runtime)
+
+
+@contextmanager
+def _kept_inside(space: Workspace) -> Iterator[None]:
+    """Keep the temporary files and caches of libraries inside the workspace: other folders may be read-only or full."""
+    folder, before = space.root / "tmp", (tempfile.tempdir, os.environ.get("MPLCONFIGDIR"))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    tempfile.tempdir = str(folder)
+    os.environ.setdefault("MPLCONFIGDIR", str(space.root / "cache"))
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before[0]
+        if before[1] is None:
+            del os.environ["MPLCONFIGDIR"]
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _absolute(url: str) -> str:

@@ -1,4 +1,4 @@
-"""The code that a function runs, as a digest: its own syntax tree and those of the first-party modules it reaches."""
+"""Digest of the code that a function runs: its own syntax tree and those of the first-party modules it imports."""
 
 import ast
 import hashlib
@@ -10,40 +10,42 @@ from pathlib import Path
 from typing import Any
 
 FIRST_PARTY = ("tasks", "storage")
-# How stages are run and where results lie: bookkeeping that no answer depends on.
-BOOKKEEPING = frozenset({"tasks.caching", "tasks.source", "tasks.progress", "storage.artifacts", "storage.workspace"})
+# How stages are run and where artifacts are stored: no result depends on these.
+BOOKKEEPING = frozenset(
+    {"tasks.caching", "tasks.source", "tasks.progress", "storage.artifacts", "storage.faults", "storage.workspace"}
+)
 
 
 def source_digest(function: Callable[..., Any]) -> str:
-    """SHA-256 over the function's code and its closure; comments, formatting and docstrings do not count."""
+    """Return the SHA-256 of the function's code and its closure, ignoring comments, formatting and docstrings."""
     module = inspect.getmodule(function)
     assert module is not None
-    own, imports = _reached_within(ast.parse(_text(module.__name__)), function.__name__)
+    own, imports = _reached_within(ast.parse(module_text(module.__name__)), function.__name__)
     parts = {f"{module.__name__}:{index}": node for index, node in enumerate(own)}
-    parts |= {name: _whole(_text(name))[0] for name in closure(imports)}
+    parts |= {name: _whole(module_text(name))[0] for name in closure(imports)}
     return hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()
 
 
 def closure_of(function: Callable[..., Any]) -> set[str]:
-    """The first-party modules whose code counts for the function, beside its own module."""
+    """Return the first-party modules that the function depends on, apart from its own."""
     module = inspect.getmodule(function)
     assert module is not None
-    return closure(_reached_within(ast.parse(_text(module.__name__)), function.__name__)[1])
+    return closure(_reached_within(ast.parse(module_text(module.__name__)), function.__name__)[1])
 
 
 def closure(modules: set[str]) -> set[str]:
-    """These modules and all first-party modules that they import, directly or not."""
+    """Return these modules and all first-party modules that they import, directly or indirectly."""
     reached: set[str] = set()
     waiting = set(modules) - BOOKKEEPING
     while waiting:
         name = waiting.pop()
         reached.add(name)
-        waiting |= _whole(_text(name))[1] - reached - BOOKKEEPING
+        waiting |= _whole(module_text(name))[1] - reached - BOOKKEEPING
     return reached
 
 
 def _reached_within(tree: ast.Module, name: str) -> tuple[list[str], set[str]]:
-    """The definitions of one module that `name` needs, dumped, and the first-party modules that those import."""
+    """Return the dumped definitions that `name` needs within its module, and the first-party modules they import."""
     definitions: dict[str, ast.stmt] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -79,7 +81,7 @@ def _imports(tree: ast.AST) -> Iterator[str]:
 
 
 def _modules_of(node: ast.ImportFrom, only: str | None = None) -> Iterator[str]:
-    """The modules that `from a import b` runs: a, and a.b where b is a module."""
+    """Yield the modules that `from a import b` runs: a, and a.b if b is a module."""
     if node.module is None or not _is_first_party(node.module):
         return
     yield node.module
@@ -94,7 +96,7 @@ def _is_first_party(module: str) -> bool:
 
 @cache
 def _spec_file(module: str) -> Path | None:
-    """The file of a module, found without importing what it lies in."""
+    """Return the file of a module without importing its package."""
     package, *inner = module.split(".")
     spec = importlib.util.find_spec(package)
     for root in (spec.submodule_search_locations or ()) if spec is not None else ():
@@ -105,21 +107,22 @@ def _spec_file(module: str) -> Path | None:
     return None
 
 
-def _text(module: str) -> str:
+def module_text(module: str) -> str:
+    """Return the source of a first-party module, empty if there is none. Tests replace it by changed code."""
     file = _spec_file(module)
     return file.read_text(encoding="utf-8") if file is not None else ""
 
 
 @cache
 def _whole(text: str) -> tuple[str, frozenset[str]]:
-    """A whole module, dumped, and the first-party modules it imports; most stages share most modules."""
+    """Return a whole module, dumped, and the first-party modules it imports; cached, as stages share most modules."""
     tree = ast.parse(text)
     imports = frozenset(_imports(tree))
     return _dump(tree), imports
 
 
 def _dump(tree: ast.AST) -> str:
-    """The tree without docstrings, which no answer depends on."""
+    """Dump the tree without docstrings, on which no result depends."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and body:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from contextlib import suppress
 
-from scenekin.console import say
+from scenekin.console import print_result
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -32,7 +32,7 @@ def check(
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Show what a collection contains and its problems; writes nothing."""
+    """Check a collection and report its contents and problems; writes nothing."""
     from scenekin.config_file import read_config
     from storage.errors import StorageError
     from storage.source.digests import former_digests
@@ -63,4 +63,4 @@ def check(
         progress=progress,
         former_digests=former,
     )
-    say(summary(found), json, describe(found))
+    print_result(summary(found), json, describe(found))

@@ -13,7 +13,7 @@ from scenekin.options import Workspace
 
 
 def demo(workspace: Workspace = None) -> None:
-    """Do the main job on a collection that is drawn for it: train, index, evaluate."""
+    """Train, index and evaluate on a generated collection."""
     from flows.config import Config
     from flows.evaluate import evaluate
     from flows.index import index
@@ -24,19 +24,19 @@ def demo(workspace: Workspace = None) -> None:
 
     space = open_workspace(workspace)
     collection = str(demo_collection(space))
-    settings = Config(triplets=TripletConfig(refreshes=12))  # as good here, and a minute shorter
+    settings = Config(v_v=TripletConfig(refreshes=12))  # as good on this collection, and a minute faster
     root = str(space.root)
     print(train_text(train(collection, settings, workspace=root)))
     print(index_text(index(collection, "demo", config=settings, workspace=root)))
     print(evaluate_text(evaluate(collection, workspace=root)))
     query = sorted(Path(collection, "test").glob("*.jpg"))[0]
-    usual = space.root == Path(".scenekin").absolute()
+    is_default = space.root == Path(".scenekin").absolute()
     command = [
         "scenekin" if shutil.which("scenekin") else short(Path(sys.executable).with_name("scenekin")),
         "search",
         short(query),
         "--name",
         "demo",
-        *([] if usual else ["--workspace", short(space.root)]),
+        *([] if is_default else ["--workspace", short(space.root)]),
     ]
-    print(f"\nNext, search for scenes like a picture:\n  {shlex.join(command)}")
+    print(f"\nNext, search for similar scenes:\n  {shlex.join(command)}")

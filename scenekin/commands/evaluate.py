@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenekin.console import interval_text, say, short
+from scenekin.console import print_result, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -24,7 +24,7 @@ from scenekin.options import (
     path_text,
 )
 from tasks.collection.records import Split
-from tasks.metrics.formatting import format_figure
+from tasks.metrics.formatting import format_metric, format_with_interval
 
 if TYPE_CHECKING:
     from flows.results import EvaluateResult
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     collection: Collection,
-    split: Annotated[Split, typer.Option("--split", help="The split to evaluate on.")] = "test",
+    split: Annotated[Split, typer.Option("--split", help="Split to evaluate on.")] = "test",
     model: Model = "champion",
     config: ConfigFile = None,
     set: Assignments = None,
@@ -41,13 +41,15 @@ def evaluate(
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
     encoding: Encoding = None,
-    table: Annotated[bool, typer.Option("--table", help="All methods with intervals, as the paper's Table 2.")] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print all methods with confidence intervals, like Table 2 of the paper.")
+    ] = False,
     rehash: Rehash = False,
     wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Measure a model, the candidates beside it and the untrained baselines on a split."""
+    """Evaluate a model, the other candidates of its training and the untrained baselines."""
     from flows.evaluate import evaluate as evaluate_model
     from scenekin.config_file import read_config
 
@@ -63,37 +65,40 @@ def evaluate(
         rehash=rehash,
         wait=wait,
     )
-    say(result.model_dump(mode="json"), json, table_text(result) if table else evaluate_text(result))
+    print_result(result.model_dump(mode="json"), json, table_text(result) if table else evaluate_text(result))
 
 
 def evaluate_text(result: "EvaluateResult") -> str:
-    """The figures, for people."""
+    """The metrics of each method as text."""
     lines = [
-        f"{result.split}: {result.queries} queries, {result.left_out} left out",
+        f"{result.split}: {result.queries} queries, {result.left_out} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
-        figures = (format_figure(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
-        lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *figures))
+        aucs = (format_metric(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
+        lines.append("  {:32} {:>8} {:>8}".format(summary.label, *aucs))
     for name, words in result.words.items():
-        without, at_90, at_80 = (f"{100 * words[at]:.0f} %" for at in ("without", "at_90", "at_80"))
+        without, at_90, at_80 = (f"{100 * share:.0f} %" for share in (words.without, words.at_90, words.at_80))
         lines.append(
-            f"  {result.methods[name]['label']}: {without} of the top 10 hold a word; once it is added {at_90}, "
-            f"where 90 % of the similarity is kept, and {at_80} at 80 %"
+            f"  {result.methods[name].label}: adding a word raises its share of the top 10 from {without} to {at_90} "
+            f"(keeping 90 % of the similarity) or {at_80} (keeping 80 %)"
         )
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
 
 
 def table_text(result: "EvaluateResult") -> str:
-    """The paper's Table 2, for people."""
+    """Table 2 of the paper as text."""
     from tasks.evaluation.methods import in_paper_order
 
     lines = [f"{'method':32} {'NDCG AUC':21} PCC AUC"]
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
         ndcg, pcc = (
-            f"{format_figure(summary[auc]):>5} {interval_text(summary[f'{auc}_interval'])}"
-            for auc in ("ndcg_auc", "pcc_auc")
+            format_with_interval(auc, interval)
+            for auc, interval in (
+                (summary.ndcg_auc, summary.ndcg_auc_interval),
+                (summary.pcc_auc, summary.pcc_auc_interval),
+            )
         )
-        lines.append(f"{summary['label']:32} {ndcg:21} {pcc}".rstrip())
+        lines.append(f"{summary.label:32} {ndcg:21} {pcc}".rstrip())
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])

@@ -1,4 +1,4 @@
-"""How well an added word steers a search: do the results show it, are they still like the query (METHOD.md 6)."""
+"""How well an added word steers a search: do results show it and stay similar to the query (METHOD.md 6)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,84 +6,41 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 from scipy.sparse import csr_array
+from scipy.stats import t as student
 
-from tasks.evaluation.bootstrap import percentile_interval, resample_queries
+from tasks.evaluation.jackknife import GROUPS, groups, jackknife_variance
+from tasks.evaluation.rankings import VALUES_PER_BLOCK
 from tasks.metrics.ranked import Floats
-from tasks.search.modifiers import moved
+from tasks.search.modifiers import move_queries
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
-HELD_BY = (0.02, 0.10)  # of the images: words that tell them apart and still have enough to find
+FREQUENCY = (0.02, 0.10)  # share of images with the word: distinctive, yet with enough images to find
 PAIRS, TOP = 1000, 10
+DEPTH = 30  # results kept per search: without a few of them, TOP are left
 
 
 @dataclass(frozen=True)
-class Steered:
-    """Of each pair's top at each α: share_PA of it that holds the word, similarity_PA, its mean s to the query."""
+class SteeredResults:
+    """The first K results of each pair at each α: their rows, whether they have the word, and their s to the query."""
 
-    share_PA: Floats
-    similarity_PA: Floats
+    row_PAK: np.ndarray
+    has_word_PAK: np.ndarray
+    similarity_PAK: np.ndarray
 
-
-def steering_words(held_NV: csr_array, theta_VD: np.ndarray) -> np.ndarray:
-    """word_W: the columns of words that 2–10 % of the images hold and that have a place among the embeddings."""
-    count_V = np.bincount(held_NV.indices, minlength=held_NV.shape[1])
-    low, high = (bound * held_NV.shape[0] for bound in HELD_BY)
-    return np.flatnonzero((count_V > 0) & (count_V >= low) & (count_V <= high) & theta_VD.any(axis=1))
-
-
-def draw_pairs(
-    held_NV: csr_array, word_W: np.ndarray, *, seed: int, pairs: int = PAIRS
-) -> tuple[np.ndarray, np.ndarray]:
-    """(query_P, word_P): seeded pairs, each once, of an image with captions and a word that these do not hold."""
-    asking_Q = np.flatnonzero(np.diff(held_NV.indptr))
-    possible = len(asking_Q) * len(word_W)
-    drawn_P = np.random.default_rng(seed).choice(possible, min(pairs, possible), replace=False)
-    query_P, word_P = asking_Q[drawn_P // max(1, len(word_W))], word_W[drawn_P % max(1, len(word_W))]
-    lacks_P = np.array([word not in held_NV[[row]].indices for row, word in zip(query_P, word_P, strict=True)], bool)
-    return query_P[lacks_P], word_P[lacks_P]
+    def top(self, kept_N: np.ndarray | None = None) -> tuple[Floats, Floats]:
+        """Average the first TOP results → (share_PA with the word, similarity_PA); with kept_N, of those images."""
+        kept_PAK = np.ones(self.row_PAK.shape, bool) if kept_N is None else kept_N[self.row_PAK]
+        first_PAK = kept_PAK & (np.cumsum(kept_PAK, axis=2) <= TOP)
+        count_PA = np.maximum(first_PAK.sum(axis=2), 1)
+        share_PA, similarity_PA = (
+            np.where(first_PAK, each_PAK, 0).sum(axis=2) / count_PA
+            for each_PAK in (self.has_word_PAK, self.similarity_PAK)
+        )
+        return share_PA, similarity_PA
 
 
-def steer_pairs(
-    embedding_ND: np.ndarray,
-    theta_VD: np.ndarray,
-    held_NV: csr_array,
-    tfidf_NV: csr_array,
-    query_P: np.ndarray,
-    word_P: np.ndarray,
-    alphas: Sequence[float] = ALPHAS,
-) -> Steered:
-    """Search by normalise(φ_q + α·θ_word) for each pair, the query itself left out (METHOD.md 6).
-
-    `held_NV` says which words an image's captions hold, in the columns of `theta_VD` (unit length); `tfidf_NV` gives s.
-    """
-    pair_P1 = np.arange(len(query_P))[:, None]
-    holds_PN = held_NV.tocsc()[:, word_P].T.toarray() > 0
-    similarity_PN = (tfidf_NV[query_P] @ tfidf_NV.T).toarray()
-    top = min(TOP, len(embedding_ND) - 1)
-    share, similarity = [], []
-    for alpha in alphas:
-        score_PN = moved(embedding_ND[query_P], theta_VD[word_P], alpha) @ embedding_ND.T
-        score_PN[pair_P1, query_P[:, None]] = -np.inf
-        top_PT = np.argpartition(-score_PN, top - 1, axis=1)[:, :top]
-        share.append(holds_PN[pair_P1, top_PT].mean(axis=1))
-        similarity.append(similarity_PN[pair_P1, top_PT].mean(axis=1))
-    return Steered(np.stack(share, axis=1), np.stack(similarity, axis=1))
-
-
-def share_at(share_A: Floats, similarity_A: Floats, kept: float) -> float:
-    """The share where `kept` of the similarity at the first α is left, linear between the αs around it.
-
-    Where so much is left at every α it is the last one's; NaN where there is no similarity to keep.
-    """
-    if similarity_A[0] <= 0:
-        return np.nan
-    kept_A = similarity_A / similarity_A[0]
-    after = int(np.argmax(kept_A < kept))  # 0 where none is
-    return float(np.interp(kept, kept_A[[after, after - 1]], share_A[[after, after - 1]]) if after else share_A[-1])
-
-
-class Step(BaseModel):
-    """One α of the ladder: the share that holds the word, and what is kept of the similarity without it, 0–1."""
+class SteeringPoint(BaseModel):
+    """One α: the share of results with the word, and the share of the unsteered similarity that is kept, both 0–1."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -92,8 +49,8 @@ class Step(BaseModel):
     kept: float
 
 
-class WordFigures(BaseModel):
-    """The share of the top 10 that holds an added word, 0–1: without adding it, and at 90 and 80 % of similarity."""
+class WordMetrics(BaseModel):
+    """The share of the top 10 with an added word, 0–1: before adding it, and keeping 90 and 80 % of the similarity."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -104,40 +61,147 @@ class WordFigures(BaseModel):
     at_90_interval: tuple[float, float]
     at_80: float
     at_80_interval: tuple[float, float]
-    curve: tuple[Step, ...]
+    curve: tuple[SteeringPoint, ...]
+
+
+def steering_words(model_tfidf_NV: csr_array, theta_VD: np.ndarray) -> np.ndarray:
+    """Return word_W, the columns of words that 2–10 % of the images have and that have an embedding."""
+    count_V = np.bincount(model_tfidf_NV.indices, minlength=model_tfidf_NV.shape[1])
+    low, high = (bound * model_tfidf_NV.shape[0] for bound in FREQUENCY)
+    return np.flatnonzero((count_V > 0) & (count_V >= low) & (count_V <= high) & theta_VD.any(axis=1))
+
+
+def draw_pairs(
+    model_tfidf_NV: csr_array, word_W: np.ndarray, *, seed: int, pairs: int = PAIRS
+) -> tuple[np.ndarray, np.ndarray]:
+    """Draw distinct seeded pairs of an image with captions and a word not in them → (query_P, word_P)."""
+    query_Q = np.flatnonzero(np.diff(model_tfidf_NV.indptr))
+    possible = len(query_Q) * len(word_W)
+    drawn_P = np.random.default_rng(seed).choice(possible, min(pairs, possible), replace=False)
+    query_P, word_P = query_Q[drawn_P // max(1, len(word_W))], word_W[drawn_P % max(1, len(word_W))]
+    drawn = zip(query_P, word_P, strict=True)
+    lacks_P = np.array([word not in model_tfidf_NV[[row]].indices for row, word in drawn], bool)
+    return query_P[lacks_P], word_P[lacks_P]
+
+
+def steer_pairs(
+    embedding_ND: np.ndarray,
+    theta_VD: np.ndarray,
+    model_tfidf_NV: csr_array,
+    tfidf_NV: csr_array,
+    query_P: np.ndarray,
+    word_P: np.ndarray,
+    alphas: Sequence[float] = ALPHAS,
+) -> SteeredResults:
+    """Search by normalise(φ_q + α·θ_word) for each pair, without the query itself (METHOD.md 6).
+
+    `model_tfidf_NV` has the columns of `theta_VD` (unit length) and shows which words an image's captions have;
+    `tfidf_NV` gives s. Scores are computed for a block of pairs at a time.
+    """
+    images = len(embedding_ND)
+    has_word_VN = model_tfidf_NV.T.tocsr()
+    step = max(1, VALUES_PER_BLOCK // images)
+    depth = min(DEPTH, images - 1)
+    shape = len(query_P), len(alphas), depth
+    row_PAK, has_word_PAK = np.empty(shape, np.int32), np.empty(shape, bool)
+    similarity_PAK = np.empty(shape, np.float32)
+    for start in range(0, len(query_P), step):
+        block = slice(start, start + step)
+        query_B, word_B = query_P[block], word_P[block]
+        has_word_BN = has_word_VN[word_B].toarray() > 0
+        similarity_BN = (tfidf_NV[query_B] @ tfidf_NV.T).toarray()
+        for place, alpha in enumerate(alphas):
+            score_BN = move_queries(embedding_ND[query_B], theta_VD[word_B], alpha) @ embedding_ND.T
+            score_BN[np.arange(len(query_B)), query_B] = -np.inf
+            row_BK = _first_columns(score_BN, depth)
+            row_PAK[block, place] = row_BK
+            has_word_PAK[block, place] = np.take_along_axis(has_word_BN, row_BK, axis=1)
+            similarity_PAK[block, place] = np.take_along_axis(similarity_BN, row_BK, axis=1)
+    return SteeredResults(row_PAK, has_word_PAK, similarity_PAK)
+
+
+def _first_columns(score_BN: np.ndarray, count: int) -> np.ndarray:
+    """Return the columns of the `count` highest scores of each row, best first."""
+    column_BK = np.argpartition(-score_BN, count - 1, axis=1)[:, :count]
+    order_BK = np.argsort(-np.take_along_axis(score_BN, column_BK, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(column_BK, order_BK, axis=1)
+
+
+def share_at(share_A: Floats, similarity_A: Floats, kept: float) -> float:
+    """Interpolate the share linearly where `kept` of the similarity at the first α remains.
+
+    If every α keeps that much, it is the share at the last α; NaN if the first similarity is 0.
+    """
+    if similarity_A[0] <= 0:
+        return np.nan
+    kept_A = similarity_A / similarity_A[0]
+    after = int(np.argmax(kept_A < kept))  # 0 if none is
+    return float(np.interp(kept, kept_A[[after, after - 1]], share_A[[after, after - 1]]) if after else share_A[-1])
 
 
 def measure_words(
-    embedding_ND: np.ndarray, theta_VD: np.ndarray, held_NV: csr_array, tfidf_NV: csr_array, *, seed: int
-) -> WordFigures | None:
-    """Seeded pairs of a query and a word that it lacks, the word added by a ladder of α, METHOD.md 6.
+    embedding_ND: np.ndarray, theta_VD: np.ndarray, model_tfidf_NV: csr_array, tfidf_NV: csr_array, *, seed: int
+) -> WordMetrics | None:
+    """Add a word that the query lacks, with rising α, for seeded pairs of query and word (METHOD.md 6).
 
-    `held_NV` says which words an image's captions hold, in the columns of `theta_VD`; `tfidf_NV` gives s. Intervals
-    are 95 % bootstraps over pairs. None where no pair can be drawn, or the images found share no word with the query.
+    `model_tfidf_NV` and `tfidf_NV` are those of `steer_pairs`. None if no pair can be drawn, or if no result shares a
+    word with its query.
     """
-    query_P, word_P = draw_pairs(held_NV, steering_words(held_NV, theta_VD), seed=seed)
-    steered = steer_pairs(embedding_ND, theta_VD, held_NV, tfidf_NV, query_P, word_P) if len(query_P) else None
-    if steered is None or not steered.similarity_PA[:, 0].any():
+    query_P, word_P = draw_pairs(model_tfidf_NV, steering_words(model_tfidf_NV, theta_VD), seed=seed)
+    if not len(query_P) or len(embedding_ND) < 2:
         return None
-    weight_BP = resample_queries(len(query_P), seed) / len(query_P)
-    share_BA, similarity_BA = weight_BP @ steered.share_PA, weight_BP @ steered.similarity_PA
-    share_A, similarity_A = steered.share_PA.mean(axis=0), steered.similarity_PA.mean(axis=0)
-
-    def interval(kept: float) -> tuple[float, float]:
-        pairs_B = zip(share_BA, similarity_BA, strict=True)
-        return percentile_interval(np.array([share_at(*resample, kept) for resample in pairs_B]))
-
-    kept_A: Floats = similarity_A / similarity_A[0]
-    return WordFigures(
+    steered = steer_pairs(embedding_ND, theta_VD, model_tfidf_NV, tfidf_NV, query_P, word_P)
+    share_PA, similarity_PA = steered.top()
+    share_A, similarity_A = share_PA.mean(axis=0), similarity_PA.mean(axis=0)
+    if similarity_A[0] <= 0:
+        return None
+    without, at_90, at_80 = _shares(share_PA, similarity_PA)
+    margin_3 = _margins(steered, query_P, word_P, len(embedding_ND), seed)
+    intervals = [
+        (max(0.0, value - margin), min(1.0, value + margin))
+        for value, margin in zip((without, at_90, at_80), margin_3, strict=True)
+    ]
+    return WordMetrics(
         pairs=len(query_P),
-        without=share_A[0],
-        without_interval=percentile_interval(share_BA[:, 0]),
-        at_90=share_at(share_A, similarity_A, 0.9),
-        at_90_interval=interval(0.9),
-        at_80=share_at(share_A, similarity_A, 0.8),
-        at_80_interval=interval(0.8),
+        without=without,
+        without_interval=intervals[0],
+        at_90=at_90,
+        at_90_interval=intervals[1],
+        at_80=at_80,
+        at_80_interval=intervals[2],
         curve=tuple(
-            Step(alpha=alpha, share=share, kept=kept)
-            for alpha, share, kept in zip(ALPHAS, share_A, kept_A, strict=True)
+            SteeringPoint(alpha=alpha, share=share, kept=kept)
+            for alpha, share, kept in zip(ALPHAS, share_A, similarity_A / similarity_A[0], strict=True)
         ),
     )
+
+
+def _shares(share_PA: Floats, similarity_PA: Floats) -> tuple[float, float, float]:
+    """Average pairs → the share without the word, and keeping 90 and 80 % of the similarity."""
+    share_A, similarity_A = share_PA.mean(axis=0), similarity_PA.mean(axis=0)
+    return float(share_A[0]), share_at(share_A, similarity_A, 0.9), share_at(share_A, similarity_A, 0.8)
+
+
+def _margins(steered: SteeredResults, query_P: np.ndarray, word_P: np.ndarray, images: int, seed: int) -> np.ndarray:
+    """Compute the half-widths of the 95 % intervals of `_shares`, by the jackknife over images and over words.
+
+    Images are left out as queries and as results, words with all their pairs. Both count the noise of single pairs,
+    so it is taken off once.
+    """
+    whole = steered.top()
+    words, word_index_P = np.unique(word_P, return_inverse=True)
+
+    def without(left_out_P: np.ndarray, tops: tuple[Floats, Floats]) -> tuple[float, float, float]:
+        share_PA, similarity_PA = tops
+        return _shares(share_PA[~left_out_P], similarity_PA[~left_out_P]) if not left_out_P.all() else (np.nan,) * 3
+
+    def variance(rows: list[tuple[float, float, float]]) -> np.ndarray:
+        left_out_G3 = np.array(rows)
+        return np.array([jackknife_variance(column[~np.isnan(column)]) for column in left_out_G3.T])
+
+    by_image = variance([without(out_N[query_P], steered.top(~out_N)) for out_N in groups(images, seed)])
+    by_word = variance([without(out_W[word_index_P], whole) for out_W in groups(len(words), seed)])
+    by_pair = variance([without(out_P, whole) for out_P in groups(len(query_P), seed)])
+    freedom = max(1, min(GROUPS, images, len(words)) - 1)
+    margin_3: np.ndarray = student.ppf(0.975, freedom) * np.sqrt(np.maximum(by_image + by_word - by_pair, by_pair))
+    return margin_3

@@ -67,6 +67,16 @@ def decode_reduced(data: bytes, side: int) -> Picture:
         return Picture(_to_rgb(upright), width, height)
 
 
+def upright_rgb(image: Image.Image) -> Image.Image:
+    """A picture in memory, which is not changed, as `decode` returns one from bytes. Raises UnreadableImage."""
+    if image.width * image.height > MAX_PIXELS:
+        raise UnreadableImage(f"{image.width} x {image.height} pixels are over the limit of {MAX_PIXELS}")
+    try:
+        return _to_rgb(_upright(image.copy()))
+    except Exception as error:  # a lazily opened file may be damaged
+        raise UnreadableImage(" ".join(str(error).split()).rstrip(".") or type(error).__name__) from None
+
+
 @contextmanager
 def _opened(data: bytes) -> Iterator[Image.Image]:
     try:

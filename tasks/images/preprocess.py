@@ -6,7 +6,7 @@ from PIL import Image
 from torch import Tensor
 
 from tasks.images.config import Preprocessing
-from tasks.images.decode import decode_reduced
+from tasks.images.decode import Picture, decode_reduced, upright_rgb
 
 SPARE = 2  # a JPEG is decoded at no less than this multiple of the size, so that the bicubic filter does the resizing
 
@@ -22,17 +22,21 @@ def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple
     return rounded(height), rounded(width)
 
 
-def to_pixels(data: bytes, preprocessing: Preprocessing) -> Tensor:
-    """Return pixels_HWC, uint8, of a file's bytes, resized with an antialiased bicubic filter to `target_shape`.
+def to_pixels(image: bytes | Image.Image, preprocessing: Preprocessing) -> Tensor:
+    """Return pixels_HWC, uint8, of a file's bytes or a picture, resized to `target_shape`.
 
-    Raises UnreadableImage.
+    The bicubic filter is antialiased. Raises UnreadableImage.
     """
-    picture = decode_reduced(data, SPARE * preprocessing.size)
+    if isinstance(image, bytes):
+        picture = decode_reduced(image, SPARE * preprocessing.size)
+    else:
+        upright = upright_rgb(image)
+        picture = Picture(upright, upright.width, upright.height)
     height, width = target_shape(picture.width, picture.height, preprocessing)
-    image = picture.image
-    if image.size != (width, height):
-        image = image.resize((width, height), Image.Resampling.BICUBIC)
-    return torch.from_numpy(np.array(image))
+    resized = picture.image
+    if resized.size != (width, height):
+        resized = resized.resize((width, height), Image.Resampling.BICUBIC)
+    return torch.from_numpy(np.array(resized))
 
 
 def normalise(pixels_BHWC: Tensor, preprocessing: Preprocessing) -> Tensor:

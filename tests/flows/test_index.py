@@ -269,4 +269,4 @@ def test_an_alias_or_version_names_the_model(trained_copy: Trained) -> None:
 
 @pytest.mark.parametrize("name", ["../main", "", "a/b", ".hidden"])
 def test_a_name_is_no_path(trained_copy: Trained, name: str) -> None:
-    assert "cannot name an index" in trained_copy.run("index", "--name", name).sentence
+    assert "Invalid index name" in trained_copy.run("index", "--name", name).sentence

@@ -1,5 +1,6 @@
 import os
 import sqlite3
+import tempfile
 import threading
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,7 @@ import pytest
 from flows import evaluate, index, train
 from flows.run import open_run
 from storage.source import digests
-from storage.source.digests import _stamps
+from storage.source.digests import file_stamps
 from storage.source.tree import list_tree
 from storage.workspace import locked, open_workspace
 from tasks.caching import Runtime
@@ -38,7 +39,7 @@ def test_all_files_are_read_again_when_asked_to(tmp_path: Path, monkeypatch: pyt
     status = file.stat()
     file.write_bytes(b"two")
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    stamp = _stamps(list_tree(str(collection)))["0.jpg"]
+    stamp = file_stamps(list_tree(str(collection)))["0.jpg"]
     with sqlite3.connect(open_workspace(workspace).known_files) as database:  # as if the change had left no trace
         database.execute("UPDATE digest SET stamp = ?", (stamp,))
     assert digest(workspace, collection) == before
@@ -64,6 +65,18 @@ def test_options_reach_the_run(command: str, option: str, given: bool, monkeypat
     monkeypatch.setattr(FLOWS[command], "open_run", open_)
     assert scenekin(command, "photos", *[f"--{option}"] * given).sentence == "scenekin: seen"
     assert (seen["holder"], seen["collection"], seen[option]) == (command, "photos", given)
+
+
+def test_libraries_write_inside_the_workspace_only(tmp_path: Path) -> None:
+    before = tempfile.gettempdir(), os.environ.get("MPLCONFIGDIR")
+    with (
+        open_run("a test", workspace=str(tmp_path / "w"), collection="c", images=None, runtime=Runtime()) as run,
+        tempfile.NamedTemporaryFile() as file,
+    ):
+        assert Path(file.name).is_relative_to(run.workspace.root)
+        assert Path(os.environ["MPLCONFIGDIR"]).is_relative_to(run.workspace.root) or before[1]
+    assert (tempfile.gettempdir(), os.environ.get("MPLCONFIGDIR")) == before
+    assert not (tmp_path / "w" / "tmp").exists()
 
 
 def test_a_run_waits_for_a_busy_workspace(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ def test_a_folder_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> N
     (tmp_path / "file").touch()
     for wrong in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(
-            StorageError, match=rf"workspace {wrong} cannot be written .*; give another with --workspace"
+            StorageError, match=rf"Cannot write to the workspace {wrong}: .*; choose another with --workspace"
         ):
             open_workspace(wrong)
 
