@@ -1,9 +1,7 @@
-"""evaluate-flow: measure a registered model and the candidates trained with it on a split of a collection."""
+"""Evaluate a registered model and the candidates trained with it on a split of a collection."""
 
 from collections.abc import Mapping
 from typing import Literal
-
-from prefect import flow
 
 from flows.config import Config
 from flows.results import EvaluateResult, ModelVersion
@@ -14,8 +12,7 @@ from tasks.evaluation.task import keep_report
 from tasks.registry.task import attach_report, find_registered
 
 
-@flow(name="evaluate-flow")
-def evaluate_flow(
+def evaluate(
     collection: str | None = None,
     split: Literal["train", "validation", "test"] = "test",
     model: str = "champion",
@@ -25,13 +22,24 @@ def evaluate_flow(
     runtime: Runtime | None = None,
     columns: Mapping[str, str] | None = None,
     rehash: bool = False,
+    wait: bool = False,
 ) -> EvaluateResult:
-    """Evaluate with the settings the model was trained with; the default collection is the demo's.
+    """Evaluate with the settings that the model was trained with.
 
-    `columns` overrides the columns of CollectionConfig if this collection names them differently.
+    Without a collection, the demo's is used. `columns` overrides the column names in CollectionConfig for a collection
+    whose columns differ from those of the training collection. `wait` waits for another process to release the
+    workspace. Raises InputError and StorageError.
     """
-    with open_run("evaluate-flow", workspace, collection, images, runtime or Runtime(), rehash) as run:
-        registered = find_registered(run.workspace, model)
+    with open_run(
+        "evaluate",
+        workspace=workspace,
+        collection=collection,
+        images=images,
+        runtime=runtime or Runtime(),
+        rehash=rehash,
+        wait=wait,
+    ) as run:
+        registered = run.action(find_registered, run.workspace, model)
         config = Config.model_validate_json(registered.config)
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
         prepared = prepare(run, read(run, format, config.with_columns(columns or {})), split, config)
@@ -39,7 +47,7 @@ def evaluate_flow(
         evaluation, report = report_on(
             run, prepared, registered.candidates, f"Evaluation on {split}", name, (registered.reason,), config
         )
-        attach_report(run.workspace, registered.run_id, report, split)
+        run.action(attach_report, run.workspace, registered.run_id, report, split)
         return EvaluateResult(
             model=version,
             split=split,

@@ -1,8 +1,6 @@
-"""index-flow: a collection to a searchable index."""
+"""Index a collection."""
 
 import time
-
-from prefect import flow
 
 from flows.config import Config
 from flows.results import IndexResult, ModelVersion
@@ -15,8 +13,7 @@ from tasks.registry.task import find_registered
 from tasks.search.task import check_index, publish_index
 
 
-@flow(name="index-flow")
-def index_flow(
+def index(
     collection: str | None = None,
     name: str = "main",
     model: str = "champion",
@@ -26,18 +23,39 @@ def index_flow(
     format: str | None = None,
     allow_shrink: bool = False,
     rehash: bool = False,
+    wait: bool = False,
 ) -> IndexResult:
-    """Embed what is new and publish a version; without a collection, the demo's."""
+    """Embed the new images of a collection and publish a version of its index.
+
+    Without a collection, the demo's is used. `wait` waits for another process to release the workspace. Raises
+    InputError and StorageError.
+    """
     config = config or Config()
     started = time.monotonic()
-    with open_run("index-flow", workspace, collection, images, config.runtime, rehash) as run:
-        check_index(run.workspace, name, run.source)
-        registered = find_registered(run.workspace, model)
+    with open_run(
+        "index",
+        workspace=workspace,
+        collection=collection,
+        images=images,
+        runtime=config.runtime,
+        rehash=rehash,
+        wait=wait,
+    ) as run:
+        run.action(check_index, run.workspace, name, run.source)
+        registered = run.action(find_registered, run.workspace, model)
         read_images = read(run, format, config)
         listed = narrow(run.workspace, read_images, "images.parquet")
         embedding = run(embed_images, listed, "images.parquet", registered.model)
-        manifest = publish_index(
-            run.workspace, name, read_images, embedding, registered, run.source, allow_shrink, config.index
+        manifest = run.action(
+            publish_index,
+            run.workspace,
+            name,
+            read_images,
+            embedding,
+            registered,
+            run.source,
+            allow_shrink,
+            config.index,
         )
         counts = manifest.changes.model_dump()
         return IndexResult(

@@ -1,13 +1,15 @@
-"""What every flow begins with: the workspace held alone, and a runner for its stages."""
+"""What every flow starts with: exclusive use of the workspace, and a runner for its steps."""
 
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from storage.artifacts import clear_leftovers
 from storage.source.tree import Source
-from storage.workspace import locked, open_workspace
+from storage.workspace import Workspace, locked, open_workspace
 from tasks.caching import Runner, Runtime
 from tasks.demo.task import demo_collection
 
@@ -15,18 +17,21 @@ from tasks.demo.task import demo_collection
 @contextmanager
 def open_run(
     holder: str,
+    *,
     workspace: str | None,
     collection: str | None,
     images: str | None,
     runtime: Runtime,
     rehash: bool = False,
+    wait: bool = False,
 ) -> Iterator[Runner]:
-    """A runner on the collection, or on the demo's where none is named. Raises StorageError.
+    """Yield a runner for the collection, or for the demo's if none is given.
 
-    `rehash` forgets what is known of files, so that all are read again.
+    `rehash` discards the remembered file digests, so that every file is read again. Raises StorageError, also if
+    another process uses the workspace and `wait` is not set.
     """
     space = open_workspace(workspace)
-    with locked(space, holder):
+    with locked(space, holder, wait=wait), _kept_inside(space):
         clear_leftovers(space)
         if rehash:
             space.known_files.unlink(missing_ok=True)
@@ -35,6 +40,23 @@ def open_run(
         yield Runner(space, source, runtime)
 
 
+@contextmanager
+def _kept_inside(space: Workspace) -> Iterator[None]:
+    """Keep the temporary files and caches of libraries inside the workspace: other folders may be read-only or full."""
+    folder, before = space.root / "tmp", (tempfile.tempdir, os.environ.get("MPLCONFIGDIR"))
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir()
+    tempfile.tempdir = str(folder)
+    os.environ.setdefault("MPLCONFIGDIR", str(space.root / "cache"))
+    try:
+        yield
+    finally:
+        tempfile.tempdir = before[0]
+        if before[1] is None:
+            del os.environ["MPLCONFIGDIR"]
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _absolute(url: str) -> str:
-    """A local path in one spelling, whichever way it was written; symbolic links stay what they are."""
+    """Return a local path in one spelling; symbolic links are kept."""
     return url if "://" in url else os.path.normpath(Path(url).expanduser().absolute())

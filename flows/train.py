@@ -1,6 +1,4 @@
-"""train-flow: from a captioned collection to a registered model."""
-
-from prefect import flow
+"""Train and register a model on a captioned collection."""
 
 from flows.config import Config
 from flows.results import CandidateMetrics, MethodMetrics, ModelVersion, TrainResult
@@ -14,21 +12,39 @@ from tasks.model.config import PoolingConfig
 from tasks.registry.task import attach_report, candidate_model, model_card, register_model, run_of
 from tasks.surrogate.task import find_neighbours
 from tasks.training.inputs import TrainingData
-from tasks.training.task import fit_to_memory, sound_candidates, train_ridge_head, train_triplet_head
+from tasks.training.task import (
+    fit_to_memory,
+    score_to_beat,
+    sound_candidates,
+    train_ridge_head,
+    train_triplet_head,
+)
 
 
-@flow(name="train-flow")
-def train_flow(
+def train(
     collection: str | None = None,
     config: Config | None = None,
     workspace: str | None = None,
     images: str | None = None,
     format: str | None = None,
     rehash: bool = False,
+    wait: bool = False,
 ) -> TrainResult:
-    """Train the candidates, compare them on validation and register the best; the default collection is the demo's."""
+    """Train the candidates, compare them on validation and register the best.
+
+    Without a collection, the demo's is used. `wait` waits for another process to release the workspace. Raises
+    InputError and StorageError.
+    """
     config = config or Config()
-    with open_run("train-flow", workspace, collection, images, config.runtime, rehash) as run:
+    with open_run(
+        "train",
+        workspace=workspace,
+        collection=collection,
+        images=images,
+        runtime=config.runtime,
+        rehash=rehash,
+        wait=wait,
+    ) as run:
         prepared = prepare(run, read(run, format, config), "validation", config)
         trained = train_candidates(run, prepared, config)
         sound, notes = sound_candidates(run.workspace, trained)
@@ -39,8 +55,18 @@ def train_flow(
         metrics = evaluation.metrics(best)
         run_id = run_of(run.workspace, trained[best])
         card = model_card(run.workspace, best, models, prepared.collection, report, config)
-        registered = register_model(run.workspace, run_id, best, models, config.model_dump_json(), metrics, card)
-        attach_report(run.workspace, registered.run_id, report, "validation")
+        registered = run.action(
+            register_model,
+            run.workspace,
+            run_id,
+            best,
+            models,
+            config.model_dump_json(),
+            metrics,
+            card,
+            prepared.collection,
+        )
+        run.action(attach_report, run.workspace, registered.run_id, report, "validation")
         baseline = best_of(evaluation.methods, "untrained")
         return TrainResult(
             run_id=registered.run_id,
@@ -71,20 +97,23 @@ def candidate_metrics(method: str, evaluation: Evaluation, seconds: float) -> Ca
 
 
 def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[str, Artifact]:
-    """Train each configured candidate → its training stage, by method."""
+    """Train each configured candidate. The regression comes first: it is fast, and gives the others a score to beat."""
     trained: dict[str, Artifact] = {}
     triplet_settings = config.triplet_settings()
     if not triplet_settings.keys().isdisjoint(config.candidates):
         neighbours = run(find_neighbours, narrow(run.workspace, prepared.vocabulary, "tfidf.parquet"), config.surrogate)
-    for method in config.candidates:
+    for method in sorted(config.candidates, key=lambda method: method != "regression"):
         data = training_data(run, prepared, config.pooling(method))
         if method == "regression":
             ridge = fit_to_memory(config.regression)
             trained[method] = run(train_ridge_head, data, config.backbone, ridge, config.seed)
         else:
             settings = triplet_settings[method]
-            trained[method] = run(train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed)
-    return trained
+            beat = score_to_beat(run.workspace, trained, settings) if config.stop_hopeless else None
+            trained[method] = run(
+                train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed, beat
+            )
+    return {method: trained[method] for method in config.candidates}
 
 
 def training_data(run: Runner, prepared: Prepared, pooling: PoolingConfig) -> TrainingData:

@@ -4,17 +4,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from scenekin.searcher import Result, Searcher
+    from scenekin.errors import InputError, MissingImage, NoTextModel, StorageError
+    from scenekin.searcher import Query, Result, Searcher
     from tasks.metrics.ndcg import ndcg
     from tasks.metrics.pcc import pcc
     from tasks.model.pooling import rmac
     from tasks.surrogate.neighbours import nearest_neighbours
     from tasks.training.losses import triplet_loss
 
-# Imported when first asked for: each pulls in libraries that the others do not need.
-_HOMES = {
+    __version__: str
+
+# Imported on first use: each needs libraries that the others do not.
+_MODULES = {
+    "InputError": "scenekin.errors",
+    "MissingImage": "scenekin.errors",
+    "NoTextModel": "scenekin.errors",
+    "Query": "scenekin.searcher",
     "Result": "scenekin.searcher",
     "Searcher": "scenekin.searcher",
+    "StorageError": "scenekin.errors",
     "ndcg": "tasks.metrics.ndcg",
     "nearest_neighbours": "tasks.surrogate.neighbours",
     "pcc": "tasks.metrics.pcc",
@@ -22,10 +30,32 @@ _HOMES = {
     "triplet_loss": "tasks.training.losses",
 }
 
-__all__ = ["Result", "Searcher", "ndcg", "nearest_neighbours", "pcc", "rmac", "triplet_loss"]
+__all__ = [
+    "InputError",
+    "MissingImage",
+    "NoTextModel",
+    "Query",
+    "Result",
+    "Searcher",
+    "StorageError",
+    "__version__",
+    "ndcg",
+    "nearest_neighbours",
+    "pcc",
+    "rmac",
+    "triplet_loss",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name == "__version__":
+        from importlib.metadata import version  # noqa: PLC0415
+
+        return version("scenekin")
+    if name not in _MODULES:
         raise AttributeError(f"module 'scenekin' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

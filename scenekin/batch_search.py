@@ -1,8 +1,7 @@
-"""Search for many images at once: results as rows of one Parquet file."""
+"""Search for many images at once; the results go into one file."""
 
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,10 +9,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
-from scenekin.outputs import output_file
-from scenekin.queries import Queries, Refused
-from scenekin.searcher import RECALL, Searcher
-from storage.tables import table_writer
+from scenekin.queries import Queries, RefusedQuery
+from scenekin.result_files import RESULTS, ReadQuery, check_sheet, results_writer
+from scenekin.searcher import RECALL, Query, Searcher
 from tasks.collection.parsing.text import printable
 from tasks.embedding.embed import embed_images
 from tasks.errors import InputError
@@ -22,95 +20,90 @@ from tasks.model.device import choose_device
 from tasks.progress import progress
 from tasks.search.words import Words
 
-AT_ONCE, RESULTS_AT_ONCE = 4096, 2**20  # that are embedded and ranked, and found, before they are written
-BATCH = 32  # images that go through the network together
-RESULTS = pa.schema(
-    [
-        ("query", pa.string()),
-        ("rank", pa.int32()),
-        ("image_id", pa.string()),
-        ("path", pa.string()),
-        ("score", pa.float32()),
-    ]
-)
+QUERIES_AT_ONCE, RESULTS_AT_ONCE = 4096, 2**20  # embedded and ranked together; ranked before they are written
+BATCH = 32  # images per pass of the network
 
 
 @dataclass
-class Bulk:
-    """What became of the queries: listed = answered + refused."""
+class BatchOutcome:
+    """Counts of a batch search: listed = answered + refused."""
 
     listed: int
-    refused: list[Refused]
+    refused: list[RefusedQuery]
     answered: int = 0
 
 
 def search_files(
     searcher: Searcher, queries: Queries, out: Path, words: Words, top: int = 10, recall: float = RECALL
-) -> Bulk:
-    """The `top` nearest images of each file that can be read, moved by words, in the order of the list, into `out`.
+) -> BatchOutcome:
+    """Search for each readable file of a list, modified by words; write the results to `out` in the list's order.
 
-    `out` is written whole or not at all. Raises InputError and OSError.
+    `out` is written completely or not at all. Raises InputError.
     """
-    bulk = Bulk(len(queries.names) + len(queries.refused), list(queries.refused))
-    with _writer(searcher, out) as write, progress("searching", len(queries.names)) as on_step:
+    check_sheet(out, len(queries.names), top)
+    outcome = BatchOutcome(len(queries.names) + len(queries.refused), list(queries.refused))
+    with (
+        results_writer(searcher, out, queries.read) as write,
+        progress("Searching", len(queries.names)) as on_step,
+    ):
         for part in _parts(len(queries.names), top):
             names = queries.names[part]
             embedding_D_of: dict[int, np.ndarray] = {}
-            for outcome in _embedded(searcher, names, queries):
-                if isinstance(outcome, Refusal):
-                    bulk.refused.append({"item": printable(names[outcome.row]), "reason": outcome.reason})
+            for embedded in _embed(searcher, names, queries):
+                if isinstance(embedded, Refusal):
+                    outcome.refused.append({"item": printable(names[embedded.row]), "reason": embedded.reason})
                     on_step(1)
                     continue
-                rows, embedding_BD = outcome
+                rows, embedding_BD = embedded
                 embedding_D_of |= dict(zip(rows, embedding_BD.numpy(), strict=True))
                 on_step(len(rows))
             answered = sorted(embedding_D_of)
             if answered:
                 query_BD = np.stack([words.move(embedding_D_of[row]) for row in answered])
                 write(_results(searcher, [names[row] for row in answered], query_BD, top, recall))
-            bulk.answered += len(answered)
-        if not bulk.answered:
-            first = bulk.refused[0]
-            raise InputError(f"None of {bulk.listed:,} queries can be used; {first['item']}: {first['reason']}.")
-    return bulk
+            outcome.answered += len(answered)
+        if not outcome.answered:
+            first = outcome.refused[0]
+            raise InputError(f"None of {outcome.listed:,} queries is usable; {first['item']}: {first['reason']}.")
+    return outcome
 
 
-def search_index(searcher: Searcher, out: Path, words: Words, top: int = 10, recall: float = RECALL) -> Bulk:
-    """The same with each image of the index as a query, from the vectors that are stored."""
-    bulk = Bulk(searcher.manifest.images, [])
-    with _writer(searcher, out) as write, progress("searching", bulk.listed) as on_step:
-        for rows in _parts(bulk.listed, top):
+def search_index(searcher: Searcher, out: Path, words: Words, top: int = 10, recall: float = RECALL) -> BatchOutcome:
+    """Search for each image of the index, by the stored vectors; otherwise as `search_files`."""
+    outcome = BatchOutcome(searcher.manifest.images, [])
+    check_sheet(out, outcome.listed, top)
+    with (
+        results_writer(searcher, out, searcher.read_indexed) as write,
+        progress("Searching", outcome.listed) as on_step,
+    ):
+        for rows in _parts(outcome.listed, top):
             query_BD = np.stack([words.move(start_D) for start_D in searcher.embeddings_of(rows)])
             write(_results(searcher, searcher.image_ids[rows], query_BD, top, recall))
-            bulk.answered += len(query_BD)
+            outcome.answered += len(query_BD)
             on_step(len(query_BD))
-    return bulk
+    return outcome
+
+
+def search_one(
+    searcher: Searcher, query: Query, name: str, read: ReadQuery, out: Path, top: int = 10, recall: float = RECALL
+) -> BatchOutcome:
+    """Search for a single query, named as it appears in the results; otherwise as `search_files`."""
+    check_sheet(out, 1, top)
+    with results_writer(searcher, out, read) as write:
+        write(_results(searcher, [name], query.embedding_D[None], top, recall))
+    return BatchOutcome(1, [], 1)
 
 
 def _parts(queries: int, top: int) -> Iterator[slice]:
-    step = min(AT_ONCE, max(1, RESULTS_AT_ONCE // max(1, top)))
+    step = min(QUERIES_AT_ONCE, max(1, RESULTS_AT_ONCE // max(1, top)))
     return (slice(start, start + step) for start in range(0, queries, step))
 
 
-def _embedded(
+def _embed(
     searcher: Searcher, names: Sequence[str], queries: Queries
 ) -> Iterator[tuple[tuple[int, ...], torch.Tensor] | Refusal]:
     device, workers = choose_device("auto"), os.cpu_count() or 1
     return embed_images(searcher.model, names, queries.read, device=device, batch_size=BATCH, workers=workers)
-
-
-@contextmanager
-def _writer(searcher: Searcher, out: Path) -> Iterator[Callable[[pa.RecordBatch], None]]:
-    """Write batches of RESULTS; the file says which model and index answered."""
-    manifest = searcher.manifest
-    metadata = {
-        "model": manifest.model.name,
-        "model_version": str(manifest.model.version),
-        "index": manifest.name,
-        "index_version": str(manifest.version),
-    }
-    with output_file(out) as file, table_writer(file, RESULTS.with_metadata(metadata)) as write:
-        yield write
 
 
 def _results(searcher: Searcher, names: Sequence[str], query_BD: np.ndarray, top: int, recall: float) -> pa.RecordBatch:

@@ -1,11 +1,11 @@
-"""The `scenekin` command. Commands import what they need themselves: search loads neither Prefect nor MLflow."""
+"""The `scenekin` command. Commands import lazily, so that a search loads neither Prefect nor MLflow."""
 
 import io
 import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import ParamSpec, TypeVar
+from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 
@@ -20,50 +20,89 @@ from scenekin.commands.search import search
 from scenekin.commands.serve import serve
 from scenekin.commands.train import train
 from scenekin.commands.versions import versions
+from scenekin.console import LOGGER, configure_logging
+from scenekin.errors import InputError, NoTextModel, StorageError
+from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Workspace
-from storage.errors import StorageError
-from tasks.errors import InputError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
+TRAIN_TEXT_MODEL = (
+    "Run `scenekin train COLLECTION --set 'candidates=[regression]'`, "
+    "then `scenekin index COLLECTION --model challenger`."
+)
+
 app = typer.Typer(
     name="scenekin",
-    help="Find the images whose scene means the same, in collections where nobody has written text.",
+    help="Find the images whose scene means the same, in collections without written descriptions.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
-    add_completion=False,
 )
+
+
+# Environment variables that keep libraries quiet, unless users set them otherwise.
+LIBRARY_DEFAULTS = {
+    "MLFLOW_LOGGING_LEVEL": "ERROR",
+    "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_DISABLE_TELEMETRY": "true",
+    "DO_NOT_TRACK": "true",
+}
 
 
 def main() -> None:
     """The entry point."""
     end_soon_on_interrupt()
+    LOGGER.propagate = False  # Prefect's handlers would print each message again
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not fit the terminal's encoding
     app()
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version  # noqa: PLC0415
+
+        print(f"scenekin {version('scenekin')}")
+        raise typer.Exit
+
+
 @app.callback()
-def _before(workspace: Workspace = None) -> None:
+def _configure(
+    workspace: Workspace = None,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Log each step to standard error.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print results and errors only.")] = False,
+    version: Annotated[  # noqa: ARG001  its callback prints it
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    if verbose and quiet:
+        raise typer.BadParameter("contradicts --verbose", param_hint="--quiet")
+    configure_logging(verbose, quiet)
+    for name, value in LIBRARY_DEFAULTS.items():
+        os.environ.setdefault(name, value)
     if workspace is not None:
         os.environ["SCENEKIN_HOME"] = str(workspace)
 
 
 def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
-    """Bad input and full or forbidden disks end a command with one sentence and exit code 1, not with a traceback."""
+    """End a command that cannot do its work with one sentence and exit code 1 instead of a traceback."""
 
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
+        except NoTextModel as error:
+            message = f"{error} {TRAIN_TEXT_MODEL}"
         except (InputError, StorageError, FloatingPointError) as error:
             message = str(error)
         except BrokenPipeError:
-            raise  # whoever read the output has seen enough: typer ends quietly
+            raise  # the reader of the output has closed it: typer exits quietly
         except OSError as error:
             message = f"{error.filename or 'A file'}: {error.strerror or error}."
+        except ModuleNotFoundError as error:
+            message = missing_extra(error)
         except KeyboardInterrupt:
             message = "Stopped."
         print(f"scenekin: {message}", file=sys.stderr)

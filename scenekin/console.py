@@ -1,41 +1,71 @@
-"""What commands print."""
+"""What commands print: results to standard output, notes to standard error."""
 
 import json
+import logging
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-from tasks.metrics.formatting import format_figure
 
 if TYPE_CHECKING:
     from scenekin.searcher import Searcher
     from tasks.search.words import Words
 
+LOGGER = logging.getLogger("scenekin")
+REFUSALS_SHOWN = 3
+CAPTION_LENGTH = 60  # characters of a caption in a line of results
 
-def interval_text(interval: Sequence[float] | None) -> str:
-    """In brackets, nothing where undefined."""
-    return "({}–{})".format(*map(format_figure, interval)) if interval is not None else ""
+
+def configure_logging(verbose: bool = False, quiet: bool = False) -> None:
+    """Log to standard error: warnings, with `verbose` also each step, with `quiet` errors alone and no progress."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(logging.Formatter("%(asctime)s %(message)s" if verbose else "%(message)s"))
+    LOGGER.handlers = [handler]
+    LOGGER.setLevel(logging.ERROR if quiet else logging.DEBUG if verbose else logging.WARNING)
 
 
-def problems_text(counts: dict[str, int]) -> list[str]:
-    """Of a collection's problems how many there are of each kind."""
-    told = ", ".join(f"{kind} {count:,}" for kind, count in counts.items())
-    return [f"  of the collection: {told}; `scenekin check` names them"] if told else []
+def print_result(result: Mapping[str, Any], as_json: bool, text: str) -> None:
+    """Print the result of a command: as JSON, or as text for people."""
+    print(json.dumps(result) if as_json else text)
+
+
+def print_notes(words: "Words") -> None:
+    """Print which words have no effect, and similar known words, to standard error."""
+    for note in words.notes:
+        LOGGER.warning("%s", note)
+
+
+def problems_text(counts: Mapping[str, int]) -> list[str]:
+    """A line with the number of problems of each kind that a collection has; none if it has no problems."""
+    kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
+    return [f"  problems: {kinds}; `scenekin check` lists them"] if kinds else []
+
+
+def refusal_lines(refused: Sequence[Mapping[str, str]]) -> list[str]:
+    """The first refused items with their reasons, and how many more there are."""
+    lines = [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in refused[:REFUSALS_SHOWN]]
+    more = len(refused) - REFUSALS_SHOWN
+    return [*lines, f"  and {more:,} more; --json lists all"] if more > 0 else lines
 
 
 def short(path: Path) -> str:
-    """A path as people would type it here."""
+    """A path relative to the current folder if it is below it."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
 
 
-def say(answer: dict[str, Any], as_json: bool, text: str) -> None:
-    """The one answer of a command: JSON, or text for people."""
-    print(json.dumps(answer) if as_json else text)
+def image_text(searcher: "Searcher", image_id: str) -> str:
+    """The path of an indexed image, its id if the path does not show it, and its caption, shortened."""
+    location = searcher.location_of(image_id)
+    shown = location if "://" in location else short(Path(location))
+    parts = [shown if location.endswith(image_id) else f"{shown}  (id {image_id})"]
+    if caption := searcher.caption_of(image_id):
+        cut = caption if len(caption) <= CAPTION_LENGTH else f"{caption[: CAPTION_LENGTH - 3].rstrip()}..."
+        parts.append(f'"{cut}"')
+    return "  ".join(parts)
 
 
-def versions(searcher: "Searcher", top: int, recall: float) -> dict[str, Any]:
-    """Which model and which index answer, and the measured share of the `top` nearest that a search finds."""
+def model_and_index(searcher: "Searcher", top: int, recall: float) -> dict[str, Any]:
+    """The model and index version that a search uses, with the measured recall of its `top` nearest images."""
     manifest = searcher.manifest
     return {
         "model": {"name": manifest.model.name, "version": manifest.model.version},
@@ -45,9 +75,3 @@ def versions(searcher: "Searcher", top: int, recall: float) -> dict[str, Any]:
             "recall": searcher.effort(top, recall)[1],
         },
     }
-
-
-def tell_words(words: "Words") -> None:
-    """Say on standard error which words do nothing, and which are spelled like them."""
-    for note in words.notes:
-        print(note, file=sys.stderr)

@@ -1,4 +1,4 @@
-"""A report of the images of an index that are nearly the same."""
+"""Near-duplicates of an index as a table."""
 
 from pathlib import Path
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.csv
 
-from scenekin.outputs import output_file
+from scenekin.outputs import output_file, without_formulas
 from storage.index.manifest import Manifest
 from storage.index.rows import index_rows, index_vectors
 from storage.tables import write_table
@@ -29,12 +29,12 @@ ROWS = pa.schema(
 
 
 def duplicate_table(workspace: Workspace, manifest: Manifest, threshold: float) -> pa.Table:
-    """ROWS of the images that are in a group, the largest group first; a group's images by id.
+    """ROWS of the images that are in a group, the largest group first, the images of a group by id.
 
-    `copy_of` is the first image with the same bytes, if that is another; `nearest` the most similar of the group.
+    `copy_of` is the first image with the same bytes, null for that image itself; `nearest` is the most similar image.
     """
     images = index_rows(workspace, manifest, ["image_id", "path", "sha256"])
-    with progress("comparing", manifest.images) as on_step:
+    with progress("Comparing", manifest.images) as on_step:
         found = find_duplicates(index_vectors(workspace, manifest), images["sha256"].to_pylist(), threshold, on_step)
     ids, paths = images["image_id"].to_pylist(), images["path"].to_pylist()
     rows: list[dict[str, Any]] = [
@@ -54,9 +54,9 @@ def duplicate_table(workspace: Workspace, manifest: Manifest, threshold: float) 
 
 
 def write_report(table: pa.Table, out: Path) -> None:
-    """The table as CSV or Parquet, by the file's extension, whole or not at all."""
+    """Write the table as CSV or Parquet, by the suffix. Raises InputError."""
     with output_file(out) as file:
         if out.suffix.lower() == ".csv":
-            pa.csv.write_csv(table, file)
+            pa.csv.write_csv(pa.Table.from_batches(map(without_formulas, table.to_batches()), ROWS), file)
         else:
             write_table(file, table)

@@ -1,4 +1,4 @@
-"""What Ctrl-C and termination do: end in order, and end soon, even where a library waits for something that is gone."""
+"""Ctrl-C and termination: end in an orderly way, and soon, even if a library waits for a server that has stopped."""
 
 import logging
 import os
@@ -11,16 +11,16 @@ GRACE_SECONDS = 10.0
 
 
 def end_soon_on_interrupt() -> None:
-    """On SIGINT and SIGTERM raise KeyboardInterrupt, so that runs and locks are closed; end anyway after a while.
+    """Raise KeyboardInterrupt on SIGINT and SIGTERM, so that runs and locks are closed; after a while exit anyway.
 
-    A terminal sends its signal to Prefect's ephemeral server too, and without a server Prefect tries for minutes to
-    report the end of the flow.
+    A terminal sends the signal to Prefect's ephemeral server too, and without its server Prefect retries for minutes
+    to report the end of the flow.
     """
 
     def handle(number: int, _frame: FrameType | None) -> None:
         signal.signal(number, signal.SIG_IGN)
         logging.disable(logging.CRITICAL)
-        watchdog = threading.Timer(GRACE_SECONDS, _end, (128 + number,))
+        watchdog = threading.Timer(GRACE_SECONDS, _exit, (128 + number,))
         watchdog.daemon = True
         watchdog.start()
         raise KeyboardInterrupt
@@ -29,7 +29,7 @@ def end_soon_on_interrupt() -> None:
         signal.signal(number, handle)
 
 
-def _end(code: int) -> None:
+def _exit(code: int) -> None:
     import psutil  # noqa: PLC0415
 
     for child in psutil.Process().children(recursive=True):

@@ -1,40 +1,50 @@
-"""The options that commands share."""
+"""Options and arguments that several commands share."""
 
 from pathlib import Path
-from typing import Annotated, Optional
+from typing import Annotated
 
 import typer
 
-# typer reads these at run time, where it wants Optional.
 Workspace = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--workspace", metavar="DIR", help="Where all is written; else SCENEKIN_HOME, else .scenekin here."),
+    Path | None,
+    typer.Option("--workspace", metavar="DIR", help="Workspace folder (default: $SCENEKIN_HOME, else ./.scenekin)."),
 ]
-Collection = Annotated[str, typer.Argument(metavar="COLLECTION", help="A folder, file or URL of images with captions.")]
-Images = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--images", metavar="DIR", help="Where the images are, if elsewhere."),
+Collection = Annotated[
+    str, typer.Argument(metavar="COLLECTION", help="Folder, file or URL of the images and their captions.")
 ]
-Format = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--format", help="The collection's format, if looking at it does not tell."),
-]
+Images = Annotated[str | None, typer.Option("--images", metavar="DIR", help="Image folder, if outside the collection.")]
+Format = Annotated[str | None, typer.Option("--format", help="Collection format (default: detected).")]
 ImageColumn = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--image-column", help="The column of a table that names the images, if its name does not tell."),
+    str | None,
+    typer.Option("--image-column", metavar="NAME", help="Table column of the image paths (default: detected)."),
 ]
 CaptionColumn = Annotated[
-    Optional[str],  # noqa: UP045
-    typer.Option("--caption-column", help="The column of a table that holds the captions."),
+    str | None,
+    typer.Option("--caption-column", metavar="NAME", help="Table column of the captions (default: detected)."),
 ]
 ConfigFile = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--config", metavar="F.yaml", help="Settings; `scenekin config` prints all with their defaults."),
+    Path | None,
+    typer.Option("--config", metavar="F.yaml", help="Settings file or preset; `scenekin config` prints all settings."),
 ]
 Assignments = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Option("--set", metavar="KEY=VALUE", help="One setting, as triplets.margin=0.1; may be repeated."),
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. v_v.margin=0.1; repeatable."),
 ]
-Model = Annotated[str, typer.Option("--model", help="An alias or a version number of the registered model.")]
-Rehash = Annotated[bool, typer.Option("--rehash", help="Read all files again and forget what is known of them.")]
-AsJson = Annotated[bool, typer.Option("--json", help="One JSON object on standard output, nothing else.")]
+Model = Annotated[str, typer.Option("--model", help="Alias or version of the registered model.")]
+IndexName = Annotated[str, typer.Option("--name", help="Index name.")]
+Rehash = Annotated[
+    bool, typer.Option("--rehash", help="Read every file again, also those whose size and time are unchanged.")
+]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait if another process is using the workspace.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+
+
+def column_options(image_column: str | None, caption_column: str | None) -> dict[str, str]:
+    """Return the table columns that were named on the command line."""
+    named = {"image_column": image_column, "caption_column": caption_column}
+    return {name: column for name, column in named.items() if column is not None}
+
+
+def path_text(path: Path | None) -> str | None:
+    """Return a path as flows take it."""
+    return None if path is None else str(path)

@@ -1,4 +1,4 @@
-"""The images that are searched for in bulk: a folder's, or those that a list names."""
+"""The query images of a batch search: those of a folder, or those that a list names."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,25 +13,26 @@ from tasks.collection.readers.table import image_column
 from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
 
-Refused = dict[str, str]  # an item, and the reason
+RefusedQuery = dict[str, str]
+"""`item` and `reason`."""
 
 
 @dataclass(frozen=True)
 class Queries:
-    """Names as they are listed, how to read one's bytes, and the rows of the list that name nothing.
+    """Names as listed, a function that reads the bytes of one, and the entries of the list that are unusable.
 
-    Relative names are seen from the folder, or from the one that holds the list.
+    Relative names are relative to the folder, or to the folder of the list.
     """
 
     names: tuple[str, ...]
     read: Callable[[str], bytes]
-    refused: tuple[Refused, ...] = ()
+    refused: tuple[RefusedQuery, ...] = ()
 
 
 def list_queries(source: Path, column: str | None = None) -> Queries:
-    """The images below a folder, or those that a text file or table names, one a line or row.
+    """The images below a folder, or those named by a text file (one a line) or by a column of a table.
 
-    Raises InputError where there is none or where no column tells, StorageError where it cannot be read.
+    Raises InputError if there are none or the column is ambiguous, StorageError if the source cannot be read.
     """
     tree = list_tree(str(source))
     files = Files(tree.paths, tree.open)
@@ -41,12 +42,12 @@ def list_queries(source: Path, column: str | None = None) -> Queries:
         names = [path for path in tree.paths if is_image(path)]
         refused = [{"item": path, "reason": reason} for _, path, reason in tree.skipped if is_image(path)]
     if not names:
-        raise InputError(f"{source} names no images; give a folder of images, or a list with a path a line.")
+        raise InputError(f"{source} names no images; give a folder of images, or a list with one path a line.")
     return Queries(tuple(names), partial(_read, Path(tree.root)), tuple(refused))
 
 
-def _names_in(files: Files, source: str, column: str | None) -> tuple[list[str], list[Refused]]:
-    """Lines of plain text, be it called .csv, or the values of a table's one column or of that of image names."""
+def _names_in(files: Files, source: str, column: str | None) -> tuple[list[str], list[RefusedQuery]]:
+    """The lines of a text file, even one called .csv, or the values of a table's image column."""
     extension = Path(source).suffix.lower()
     if extension != ".parquet":
         lines = [line.strip() for _, line in numbered_lines(decode_text(files.read(source), source, []))]
@@ -57,18 +58,18 @@ def _names_in(files: Files, source: str, column: str | None) -> tuple[list[str],
     chosen = table.columns[0] if column is None and len(table.columns) == 1 else image_column(table, source, column)
     values = [(line, str(row.get(chosen) or "")) for line, row in table.rows([chosen])]
     bad = [(problem.line, problem.detail) for problem in problems if problem.kind == "bad-row"]
-    bad += [(line, f"nothing in the column {chosen}") for line, name in values if not name]
+    bad += [(line, f"column {chosen} is empty") for line, name in values if not name]
     return [name for _, name in values if name], [_refusal(source, line, why) for line, why in bad]
 
 
-def _refusal(source: str, line: int | None, reason: str) -> Refused:
+def _refusal(source: str, line: int | None, reason: str) -> RefusedQuery:
     return {"item": f"{source}:{line}", "reason": printable(reason)}
 
 
 def _read(root: Path, name: str) -> bytes:
     if not is_unicode(name):
-        raise InputError("its name is not Unicode; rename the file")
+        raise InputError("the file name is not Unicode; rename the file")
     try:
         return (root / name).read_bytes()
-    except (OSError, ValueError) as error:  # a name may hold a zero byte
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
         raise InputError(getattr(error, "strerror", None) or str(error)) from error

@@ -1,18 +1,23 @@
-"""Search an index from Python: needs neither Prefect nor MLflow."""
+"""Search an index from Python, without Prefect or MLflow."""
 
+import hashlib
+import logging
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
 import torch
+from PIL import Image
 
+from scenekin.errors import MissingImage, NoTextModel
 from storage.index.manifest import Manifest
-from storage.index.rows import approximate_file, index_rows, index_vectors
-from storage.index.versions import current_version, no_index, read_current
+from storage.index.rows import approximate_file, index_captions, index_rows, index_vectors
+from storage.index.versions import current_version, missing_index, read_current
 from storage.models import sound_model
 from storage.source.tree import read_below
 from storage.workspace import Workspace, find_workspace
@@ -27,12 +32,16 @@ from tasks.search.modifiers import ADD, REMOVE
 from tasks.search.ranking import rank
 from tasks.search.words import Words, embed_phrase, read_words
 
-RECALL = 0.95  # what is asked of an approximate index
+RECALL = 0.95  # minimum recall of an approximate index by default
+LOGGER = logging.getLogger("scenekin")
+
+ImageInput: TypeAlias = Path | str | bytes | Image.Image
+"""An image as callers give it: its file, the bytes of one, or a Pillow image."""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One image found; the score is a cosine, the path is relative to the collection's images."""
+    """A search result; the score is a cosine similarity, the path is relative to the collection's images."""
 
     rank: int
     image_id: str
@@ -42,13 +51,13 @@ class Result:
 
 @dataclass(frozen=True)
 class Query(Words):
-    """A query as it is ranked by, and the words that moved it."""
+    """The embedding of a query, and the words that modified it."""
 
     embedding_D: np.ndarray = field(kw_only=True)
 
 
 class Searcher:
-    """Answers from one version of an index."""
+    """Searches one version of an index."""
 
     def __init__(self, workspace: Workspace, manifest: Manifest) -> None:
         self.workspace = workspace
@@ -57,20 +66,21 @@ class Searcher:
         self.image_ids: list[str] = rows["image_id"].to_pylist()
         self.paths: list[str] = rows["path"].to_pylist()
         self._embedding_ND = index_vectors(workspace, manifest)
+        LOGGER.info("Opened index %s version %d: %d images", manifest.name, manifest.version, manifest.images)
 
     @classmethod
     def open(cls, workspace: Path | str | None = None, name: str = "main") -> "Searcher":
-        """The current version of an index. Raises StorageError where there is none."""
+        """The current version of an index. Raises StorageError if there is none."""
         space = find_workspace(workspace)
         searcher = read_current(space, name, lambda manifest: cls(space, manifest))
         if searcher is None:
-            raise no_index(space, name)
+            raise missing_index(space, name)
         return searcher
 
     def current(self) -> "Searcher":
-        """Itself while its version is the one in use, else what answers from that one. Raises StorageError.
+        """This searcher if its version is still current, else one of the current version. Raises StorageError.
 
-        Asking costs next to nothing. Networks that are loaded stay so where the new version has the same model.
+        Checking is cheap. A loaded network is reused if the new version has the same model.
         """
         if current_version(self.workspace, self.manifest.name) == self.manifest.version:
             return self
@@ -81,34 +91,31 @@ class Searcher:
 
     @cached_property
     def model(self) -> SceneModel:
-        """The model that embedded the index. Raises StorageError where it is gone or another."""
+        """The model that embedded the index. Raises StorageError if it is missing or has changed."""
+        LOGGER.info("Loading model %s version %d", self.manifest.model.name, self.manifest.model.version)
         return load(sound_model(self.workspace, self.manifest.model.reference))
 
     @cached_property
     def text(self) -> TextModel:
-        """The words that the model of the index knows. Raises InputError where it is no joint model."""
+        """The text side of the index's model. Raises NoTextModel if it has none, StorageError as `model`."""
         text = load_text(sound_model(self.workspace, self.manifest.model.reference))
         if text is None:
-            raise InputError(
-                f"The model of the index {self.manifest.name!r} knows no words; train one with `scenekin train "
-                "COLLECTION --set 'candidates=[regression]'`, then `scenekin index COLLECTION --model challenger`."
+            raise NoTextModel(
+                f"The model of the index {self.manifest.name!r} does not know words; index with a model trained as the "
+                "candidate regression."
             )
         return text
 
-    def embed(self, image: Path | str | bytes) -> np.ndarray:
-        """embedding_D of an image file or its bytes, as the index's own images went. Raises InputError."""
-        try:
-            data = image if isinstance(image, bytes) else Path(image).read_bytes()
-        except OSError as error:
-            raise InputError(f"The query {image!s} cannot be read: {error.strerror}.") from error
-        pixels_HWC = self._pixels(data, f"The query {_name(image)}")
+    def embed(self, image: ImageInput) -> np.ndarray:
+        """embedding_D of an image, computed as for indexed images. Raises InputError."""
+        pixels_HWC = self._pixels(image if isinstance(image, bytes | Image.Image) else _read_file(image), image)
         with torch.inference_mode():
             embedding_D: np.ndarray = self.model(pixels_HWC[None])[0].numpy()
         return embedding_D
 
     def embedding_of(self, image_id: str) -> np.ndarray:
-        """embedding_D of an image of the index. Raises InputError."""
-        embedding_D: np.ndarray = self._embedding_ND[self._row(image_id)].astype(np.float32)
+        """embedding_D of an indexed image. Raises MissingImage."""
+        embedding_D: np.ndarray = self._embedding_ND[self.row(image_id)].astype(np.float32)
         return embedding_D
 
     @cached_property
@@ -116,57 +123,86 @@ class Searcher:
         """The row of each image by its id."""
         return {image_id: row for row, image_id in enumerate(self.image_ids)}
 
-    def _row(self, image_id: str) -> int:
-        if image_id not in self.row_of:
-            raise InputError(f"There is no image {image_id!r} in the index {self.manifest.name!r}.")
-        return self.row_of[image_id]
+    def row(self, image_id: str) -> int:
+        """The row of an indexed image. Raises MissingImage."""
+        row = self.row_of.get(image_id)
+        if row is None:
+            raise MissingImage(f"No image {image_id[:80]!r} in the index {self.manifest.name!r}.")
+        return row
 
-    def image_of(self, image_id: str) -> bytes:
-        """The file of an image of the index, as it is now. Raises InputError."""
-        path = self.paths[self._row(image_id)]
-        root = self.manifest.images_root
+    @cached_property
+    def _digests(self) -> pa.ChunkedArray:
+        return index_rows(self.workspace, self.manifest, ["sha256"])["sha256"]
+
+    @cached_property
+    def _captions(self) -> pa.ChunkedArray:
+        return index_captions(self.workspace, self.manifest)
+
+    def digest_of(self, image_id: str) -> str:
+        """SHA-256 of the file of an indexed image when it was indexed. Raises MissingImage."""
+        digest: str = self._digests[self.row(image_id)].as_py()
+        return digest
+
+    def caption_of(self, image_id: str) -> str | None:
+        """The caption of an indexed image, if the collection has one. Raises MissingImage."""
+        caption: str | None = self._captions[self.row(image_id)].as_py()
+        return caption
+
+    def location_of(self, image_id: str) -> str:
+        """The path or URL of the file of an indexed image. Raises MissingImage."""
+        return f"{self.manifest.images_root.rstrip('/')}/{self.paths[self.row(image_id)]}"
+
+    def read_indexed(self, image_id: str) -> bytes:
+        """The bytes of the file of an indexed image. Raises MissingImage if they are not those that were indexed.
+
+        So no file or link that has taken its place is ever read as that image.
+        """
+        root, path, index = self.manifest.images_root, self.paths[self.row(image_id)], self.manifest.name
         try:
-            return read_below(root, path)
+            if "://" not in root and Path(root, path).exists() and not Path(root, path).is_file():
+                raise OSError("not a regular file")  # reading a pipe or a device might never end
+            data = read_below(root, path)
         except OSError as error:
-            raise InputError(
-                f"The image {image_id!r} of the index {self.manifest.name!r} cannot be read at {root}/{path}: "
-                f"{error.strerror or error}; run `scenekin index` again."
+            raise MissingImage(
+                f"Cannot read image {image_id!r} of the index {index!r} at {self.location_of(image_id)}: "
+                f"{error.strerror or error}; index the collection again."
             ) from error
+        if hashlib.sha256(data).hexdigest() != self.digest_of(image_id):
+            raise MissingImage(
+                f"Image {image_id!r} has changed since the index {index!r} was made; index the collection again."
+            )
+        return data
 
-    def read(self, image: Path | str | bytes) -> bytes:
-        """The bytes of a file, else of the image of the index with that id. Raises InputError."""
-        if isinstance(image, bytes):
-            return image
+    def read(self, image: Path | str) -> bytes:
+        """The bytes of a file or, if there is no such file, of the indexed image with that id. Raises InputError."""
         if not _exists(Path(image)) and str(image) in self.row_of:
-            return self.image_of(str(image))
+            return self.read_indexed(str(image))
         try:
-            return Path(image).read_bytes()
-        except FileNotFoundError:
-            index = self.manifest.name
-            raise InputError(f"There is no file {str(image)!r}, and no such image in the index {index!r}.") from None
-        except OSError as error:
-            raise InputError(f"The image {image!s} cannot be read: {error.strerror}.") from error
+            return _read_file(image)
+        except MissingFile:
+            raise InputError(f"No such file or image in the index {self.manifest.name!r}: {str(image)!r}.") from None
 
-    def explain(self, a: Path | str | bytes, b: Path | str | bytes) -> Explanation:
-        """Why two images match: each a file, its bytes, or the id of an image of the index; METHOD.md 7.
+    def explain(self, a: ImageInput, b: ImageInput) -> Explanation:
+        """Why two images match (METHOD.md 7). A path that is no file is taken as the id of an indexed image.
 
-        A file that exists goes before an id. Raises InputError.
+        Raises InputError.
         """
         pixels_a_HWC, pixels_b_HWC = (
-            self._pixels(self.read(image), "The image" if isinstance(image, bytes) else f"The image {image}")
+            self._pixels(image if isinstance(image, bytes | Image.Image) else self.read(image), image)
             for image in (a, b)
         )
         return explain(self.model, pixels_a_HWC, pixels_b_HWC)
 
-    def _pixels(self, data: bytes, what: str) -> torch.Tensor:
+    def _pixels(self, data: bytes | Image.Image, image: ImageInput) -> torch.Tensor:
         try:
             return to_pixels(data, self.model.config.preprocessing)
         except UnreadableImage as error:
-            raise InputError(f"{what} is no usable image: {error}.") from error
+            name = "the image" if isinstance(image, bytes | Image.Image) else repr(str(image))
+            raise InputError(f"Cannot decode {name}: {error}.") from error
 
     def query(
         self,
-        image: Path | str | bytes | None = None,
+        image: ImageInput | None = None,
         *,
         image_id: str | None = None,
         text: str | None = None,
@@ -175,24 +211,24 @@ class Searcher:
         alpha: float = ADD,
         beta: float = REMOVE,
     ) -> Query:
-        """An image (a file, its bytes or the id of an indexed one) or a text, moved by words (METHOD.md 8).
+        """The query of an image, of an indexed image by its id, or of a text, modified by words (METHOD.md 8).
 
-        A term is a word or several, with its own weight as `snow:2`. Terms of which no word tells images apart move
-        nothing, and a term that is both added and removed cancels. Raises InputError, also where a text has no word
-        that tells images apart.
+        A term is one or more words, optionally weighted as `snow:2`; `alpha` and `beta` are the strengths of added and
+        removed terms. Terms without an informative word have no effect, and a term that is both added and removed
+        cancels. Raises InputError, also if the text has no informative word.
         """
         if sum(given is not None for given in (image, image_id, text)) != 1:
-            raise InputError("Give an image, the id of one in the index, or a text.")
+            raise InputError("Give an image, the id of an indexed image, or a text: exactly one of them.")
         words = self.words(add, remove, alpha, beta, text or "")
         if text is None:
             start_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))
         else:
-            told_D = embed_phrase(self.text, text)
+            text_D = embed_phrase(self.text, text)
             if not text.strip():
-                raise InputError("The text has no word.")
-            if told_D is None:
-                raise InputError(f"No word of {text!r} is known and tells images apart; {_hint(words)}.")
-            start_D = told_D
+                raise InputError("The text is empty.")
+            if text_D is None:
+                raise InputError(f"No word of {text!r} is both known and informative{_hint(words)}")
+            start_D = text_D
         return Query(**vars(words), embedding_D=words.move(start_D))
 
     def words(
@@ -203,13 +239,13 @@ class Searcher:
         beta: float = REMOVE,
         text: str = "",
     ) -> Words:
-        """How these terms move any query. Raises InputError, also where there are any and the model knows no words."""
+        """How these terms modify any query. Raises InputError, NoTextModel if the model does not know words."""
         return read_words(self.text, add, remove, alpha, beta, text) if add or remove or text else Words()
 
     def effort(self, top: int, recall: float) -> tuple[int, float]:
-        """How many lists of the approximate index a search looks into, and the share of the `top` nearest found there.
+        """How many lists of the approximate index a search probes, and the measured recall of its `top` nearest.
 
-        (0, 1) where it looks at all images: without such an index, or where no measured share is good enough.
+        (0, 1) if the search is exact: without an approximate index, or if none of its measured recalls is enough.
         """
         approximate = self.manifest.approximate
         found = approximate.effort(top, recall) if approximate is not None and recall < 1 else None
@@ -220,12 +256,12 @@ class Searcher:
         file = approximate_file(self.workspace, self.manifest)
         if file is None:
             return None
-        from tasks.search.approximate import load as load_approximate  # noqa: PLC0415  faiss is needed by few
+        from tasks.search.approximate import load as load_approximate  # noqa: PLC0415  few indexes need faiss
 
         return load_approximate(file)
 
     def nearest(self, query: Query, top: int = 10, recall: float = RECALL) -> list[Result]:
-        """The `top` nearest images of a query, best first, equal scores by id."""
+        """The `top` images nearest to a query, best first, equal scores by id."""
         row_BT, score_BT = self.ranked(query.embedding_D[None], top, recall)
         return [
             Result(place, self.image_ids[row], self.paths[row], float(score))
@@ -233,16 +269,15 @@ class Searcher:
         ]
 
     def ranked(self, query_BD: np.ndarray, top: int, recall: float = RECALL) -> tuple[np.ndarray, np.ndarray]:
-        """(row_BT, score_BT) of many queries at once; rounding makes no cosine exceed 1. Raises InputError.
+        """(row_BT, score_BT) of a batch of queries; scores are at most 1 despite rounding. Raises InputError.
 
-        Exact, but for an index so large that it has an approximate one: that answers where it was measured to find
-        the share `recall` of them.
+        Exact, unless the index is so large that it has an approximate one whose measured recall is at least `recall`.
         """
         if top < 1:
-            raise InputError(f"At least 1 result has to be asked for, not {top}.")
+            raise InputError(f"top must be at least 1, not {top}.")
         probes, _ = self.effort(top, recall)
         if probes:
-            from tasks.search.approximate import rank_approximately  # noqa: PLC0415  faiss is needed by few
+            from tasks.search.approximate import rank_approximately  # noqa: PLC0415  few indexes need faiss
 
             row_BT, score_BT = rank_approximately(self._approximate, query_BD, self._embedding_ND, top, probes)
         else:
@@ -250,34 +285,50 @@ class Searcher:
         return row_BT, np.minimum(score_BT, 1)
 
     def embeddings_of(self, rows: slice) -> np.ndarray:
-        """embedding_BD of images of the index, by their rows."""
+        """embedding_BD of indexed images by their rows."""
         embedding_BD: np.ndarray = self._embedding_ND[rows].astype(np.float32)
         return embedding_BD
 
     def search(
         self,
-        image: Path | str | bytes | None = None,
+        image: ImageInput | None = None,
         *,
         image_id: str | None = None,
         text: str | None = None,
         add: Sequence[str] = (),
         remove: Sequence[str] = (),
+        alpha: float = ADD,
+        beta: float = REMOVE,
         top: int = 10,
+        recall: float = RECALL,
     ) -> list[Result]:
-        """The `top` nearest images of what `query` makes of the rest."""
-        return self.nearest(self.query(image, image_id=image_id, text=text, add=add, remove=remove), top)
+        """The `top` images nearest to a query, which is given as to `query`, best first. Raises InputError.
+
+        `recall` is the minimum recall of an index so large that it is searched approximately; 1 searches exactly.
+        """
+        query = self.query(image, image_id=image_id, text=text, add=add, remove=remove, alpha=alpha, beta=beta)
+        return self.nearest(query, top, recall)
+
+
+class MissingFile(InputError):
+    """There is no such file."""
+
+
+def _read_file(file: Path | str) -> bytes:
+    try:
+        return Path(file).read_bytes()
+    except FileNotFoundError:
+        raise MissingFile(f"No such file: {str(file)!r}.") from None
+    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
+        raise InputError(f"Cannot read {str(file)!r}: {getattr(error, 'strerror', None) or error}.") from error
 
 
 def _hint(words: Words) -> str:
     near = dict.fromkeys(word for known in words.suggestions.values() for word in known)
-    return f"known words that are spelled like it: {', '.join(near)}" if near else "try other words"
-
-
-def _name(image: Path | str | bytes) -> str:
-    return "image" if isinstance(image, bytes) else str(image)
+    return f". Did you mean {', '.join(near)}?" if near else "; try other words."
 
 
 def _exists(path: Path) -> bool:
-    with suppress(OSError):  # a name that is too long for any file
+    with suppress(OSError, ValueError):  # a name that is too long, or has a zero byte
         return path.exists()
     return False

@@ -1,7 +1,8 @@
-"""The workspace: one folder that holds everything the program writes, and the lock that guards it."""
+"""The workspace: the one folder that the program writes to, and its lock."""
 
 import fcntl
 import json
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -14,10 +15,12 @@ from storage.errors import StorageError
 from storage.settings import Settings
 from storage.source.local_files import WORKSPACE_MARK
 
+log = logging.getLogger("scenekin.workspace")
+
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where everything lies below the root; nothing else spells these paths."""
+    """The layout of a workspace folder."""
 
     root: Path
 
@@ -28,7 +31,7 @@ class Workspace:
 
     @property
     def work(self) -> Path:
-        """Unfinished work, by stage and key: checkpoints."""
+        """Checkpoints of unfinished stages, by stage and key."""
         return self.root / "work"
 
     @property
@@ -43,17 +46,12 @@ class Workspace:
 
     @property
     def reports(self) -> Path:
-        """Reports for people."""
+        """Reports as HTML and JSON."""
         return self.root / "reports"
 
     @property
-    def prefect_results(self) -> Path:
-        """Prefect's small records of cached tasks."""
-        return self.root / "prefect"
-
-    @property
     def mlflow_uri(self) -> str:
-        """The tracking store and registry."""
+        """The URI of the tracking store and registry."""
         return f"sqlite:///{self.root / 'mlflow.db'}"
 
     @property
@@ -63,12 +61,15 @@ class Workspace:
 
     @property
     def known_files(self) -> Path:
-        """What is remembered about files that were read before."""
+        """Digests of files that were read before."""
         return self.root / "known-files.db"
 
 
 def open_workspace(root: Path | str | None = None) -> Workspace:
-    """The workspace at `root`, else at SCENEKIN_HOME, else `.scenekin/`; made if absent. Raises StorageError."""
+    """Open the workspace at `root`, else at $SCENEKIN_HOME, else at `.scenekin/`, creating it if it is missing.
+
+    Raises StorageError if it cannot be written.
+    """
     folder = _folder(root)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -77,17 +78,17 @@ def open_workspace(root: Path | str | None = None) -> Workspace:
         probe.rename(folder / WORKSPACE_MARK)
     except OSError as error:
         raise StorageError(
-            f"The workspace {folder} cannot be written ({error.strerror or error}); give another with --workspace."
+            f"Cannot write to the workspace {folder}: {error.strerror or error}; choose another with --workspace."
         ) from error
     return Workspace(folder)
 
 
 def find_workspace(root: Path | str | None = None) -> Workspace:
-    """As `open_workspace`, for reading alone: nothing is made or written. Raises StorageError where there is none."""
+    """Open an existing workspace for reading; nothing is created. Raises StorageError if there is none."""
     folder = _folder(root)
     if not folder.is_dir():
         raise StorageError(
-            f"There is no workspace {folder}; name one with --workspace, or begin with `scenekin train`."
+            f"No such workspace: {folder}; name one with --workspace, or create one with `scenekin train`."
         )
     return Workspace(folder)
 
@@ -95,21 +96,29 @@ def find_workspace(root: Path | str | None = None) -> Workspace:
 def _folder(root: Path | str | None) -> Path:
     folder = Path(root if root is not None else Settings().home).expanduser().absolute()
     if set("%#?") & set(str(folder)):
-        raise StorageError(f"The path of the workspace {folder} may not hold %, # or ?: MLflow reads it as a URL.")
+        raise StorageError(
+            f"The workspace path {folder} must not contain %, # or ?, because MLflow reads it as a URL; "
+            "choose another with --workspace."
+        )
     return folder
 
 
 @contextmanager
-def locked(workspace: Workspace, holder: str) -> Iterator[None]:
-    """Hold the workspace alone while writing. The kernel frees it with the process, however that ends.
+def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator[None]:
+    """Lock the workspace for writing. The operating system releases the lock when the process ends.
 
-    Raises StorageError naming who holds it since when.
+    Raises StorageError naming the process that holds the lock, unless `wait` is set.
     """
     with (workspace.root / "lock").open("a+") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise StorageError(_held(workspace, stream.fileno())) from None
+            if not wait:
+                raise StorageError(
+                    f"{_in_use(workspace, stream.fileno())}; wait for it to finish, or choose another with --workspace."
+                ) from None
+            log.info("%s; waiting.", _in_use(workspace, stream.fileno()))
+            fcntl.flock(stream, fcntl.LOCK_EX)
         stream.truncate(0)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stream.write(json.dumps({"holder": holder, "pid": os.getpid(), "host": socket.gethostname(), "since": now}))
@@ -120,10 +129,10 @@ def locked(workspace: Workspace, holder: str) -> Iterator[None]:
             stream.truncate(0)
 
 
-def _held(workspace: Workspace, descriptor: int) -> str:
+def _in_use(workspace: Workspace, descriptor: int) -> str:
     try:
         lock = json.loads(os.pread(descriptor, 4096, 0))
         holder = f"{lock['holder']} (process {lock['pid']} on {lock['host']}, since {lock['since']})"
     except ValueError:
         holder = "another process"
-    return f"The workspace {workspace.root} is in use by {holder}; wait for it to end or give another with --workspace."
+    return f"The workspace {workspace.root} is in use by {holder}"

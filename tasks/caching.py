@@ -1,24 +1,26 @@
-"""Stages as cached Prefect tasks: what a stage's key is made of, and the one helper that runs one.
+"""Cached stages: what makes up a stage's key, and the runner that computes a stage or reuses its artifact.
 
-A key covers the inputs' digests, the configuration, the syntax trees of the first-party code that the stage runs, and
-the versions of the libraries that shape its answer. Device, workers, batch sizes and paths are `Runtime`, in no key.
+A key covers the digests of the inputs, the settings, the syntax trees of the first-party code that the stage runs, and
+the versions of the libraries that shape its result. Device, workers, batch sizes and paths are `Runtime` and are not
+part of any key. The artifact's folder is the only record of a result; nothing else is read back.
 """
 
 import hashlib
 import json
+import logging
 import shutil
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 from pathlib import Path
-from typing import Concatenate, Generic, Literal, ParamSpec
+from typing import Concatenate, Generic, Literal, ParamSpec, Protocol, TypeVar
 
 import pyarrow as pa
-from prefect import Task
-from prefect.cache_policies import CacheKeyFnPolicy
 from pydantic import BaseModel, ConfigDict, Field
 
 from storage.artifacts import Artifact, find_artifact, folder_of, seconds_of, write_artifact
@@ -28,27 +30,30 @@ from storage.workspace import Workspace
 from tasks.source import source_digest
 
 P = ParamSpec("P")
+T = TypeVar("T")
 
-NOT_IN_KEY = frozenset({"weights"})  # paths, whose files are in the key by their digest
+log = logging.getLogger("scenekin.stages")
 
-BY_KEY = CacheKeyFnPolicy(cache_key_fn=lambda _context, parameters: f"{parameters['stage']}-{parameters['key']}")
+NOT_IN_KEY = frozenset({"weights"})  # a path; the digest of its file is in the key
 
 
 class Runtime(BaseModel):
-    """What may change where and how fast a stage runs, never what it answers."""
+    """Settings that change where and how fast a stage runs, never its result."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    device: Literal["auto", "cuda", "mps", "cpu"] = "auto"
-    workers: int = Field(default=2, ge=1)
-    batch_size: int = Field(default=32, ge=1)
-    block_size: int = Field(default=512, ge=1)
-    dask: bool = True
+    device: Literal["auto", "cuda", "mps", "cpu"] = Field(
+        default="auto", description="auto, cuda, mps or cpu; auto prefers a GPU."
+    )
+    workers: int = Field(default=2, ge=1, description="Threads that decode images.")
+    batch_size: int = Field(default=32, ge=1, description="Images in a batch of the network.")
+    block_size: int = Field(default=512, ge=1, description="Rows in a block of the neighbour search.")
+    dask: bool = Field(default=True, description="Spread the neighbour search of large collections with Dask.")
 
 
 @dataclass(frozen=True)
 class StageRun:
-    """What a stage's function works with. The source is in no key: inputs' digests say what is read there."""
+    """The context of a running stage. The inputs' digests cover what is read from the source, so no key holds it."""
 
     folder: Path
     workspace: Workspace
@@ -56,20 +61,20 @@ class StageRun:
     runtime: Runtime
     key: str
     stage: str
-    seconds: Mapping[str, float]  # what computing each earlier stage took
+    seconds: Mapping[str, float]  # time spent computing each earlier stage
 
     def open(self, artifact: Artifact) -> Path:
         """The folder of an input."""
         return folder_of(self.workspace, artifact)
 
     def reader(self, images: pa.Table) -> Callable[[str], bytes]:
-        """Read image files of the collection at hand; `images` has their path and sha256."""
+        """Return a function that reads the collection's image files; `images` has their path and sha256."""
         digests = dict(zip(images["path"].to_pylist(), images["sha256"].to_pylist(), strict=True))
         return reader(self.source.trees()[1], digests)
 
     @property
     def work(self) -> Path:
-        """A folder that outlives a failed run of the same key, for checkpoints."""
+        """A folder for checkpoints that survives a failed run of the same key."""
         folder = self.workspace.work / self.stage / self.key
         folder.mkdir(parents=True, exist_ok=True)
         return folder
@@ -77,7 +82,7 @@ class StageRun:
 
 @dataclass(frozen=True)
 class Stage(Generic[P]):
-    """A stage's function with all that its key has to cover."""
+    """A stage's function and everything that its key has to cover."""
 
     name: str
     function: Callable[Concatenate[StageRun, P], None]
@@ -87,11 +92,11 @@ class Stage(Generic[P]):
 
     @property
     def label(self) -> str:
-        """The name of its Prefect task."""
+        """The name shown in reports, logs and Prefect."""
         return self.function.__name__
 
     def key(self, *inputs: object) -> str:
-        """SHA-256 over stage, inputs, code and library versions, shortened to 32 hexadecimal digits."""
+        """Return the SHA-256 of stage, inputs, code and library versions, shortened to 32 hexadecimal digits."""
         parts = {
             "stage": f"{self.name}.{self.label}",
             "inputs": [_canonical(value) for value in inputs],
@@ -103,7 +108,7 @@ class Stage(Generic[P]):
 
 
 def _version(library: str) -> str | None:
-    """None for an extra that is not installed."""
+    """Return the installed version, or None for an extra that is not installed."""
     with suppress(PackageNotFoundError):
         return version(library)
     return None
@@ -130,16 +135,16 @@ def stage(
     resources: tuple[tuple[str, str], ...] = (),
     is_final: Callable[[Path], bool] = lambda _: True,
 ) -> Callable[[Callable[Concatenate[StageRun, P], None]], Stage[P]]:
-    """Make a function that writes its result into `run.folder` a cached stage.
+    """Turn a function that writes its result into `run.folder` into a cached stage.
 
-    Its key covers these libraries' versions, and resources (package, file) that its code reads. A result whose folder
-    is not final is computed again the next time.
+    The key covers the versions of `libraries` and the contents of `resources` (package, file). An artifact whose
+    folder is not final is computed again on the next run.
     """
     return lambda function: Stage(name, function, libraries, resources, is_final)
 
 
 class StageReport(BaseModel):
-    """What running a stage took."""
+    """Whether a stage was cached, and the seconds that running it took."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -148,9 +153,25 @@ class StageReport(BaseModel):
     seconds: float
 
 
+class Execute(Protocol):
+    """Runs one step of a flow under its name; `cached` says that its result exists already."""
+
+    def __call__(self, name: str, step: Callable[[], T], /, *, cached: bool = False) -> T:
+        """Return the step's result."""
+
+
+def run_directly(_name: str, step: Callable[[], T], /, *, cached: bool = False) -> T:  # noqa: ARG001  as Execute
+    """Run a step as a plain function call: no server, no records."""
+    return step()
+
+
+EXECUTE: ContextVar[Execute] = ContextVar("EXECUTE", default=run_directly)
+"""How the steps of a flow run: directly, or as Prefect tasks in a deployed flow (`flows.deployed`)."""
+
+
 @dataclass
 class Runner:
-    """Runs stages in one workspace and keeps account of them."""
+    """Runs the steps of a flow in one workspace and keeps a report of its stages."""
 
     workspace: Workspace
     source: Source
@@ -159,37 +180,29 @@ class Runner:
     seconds: dict[str, float] = field(default_factory=dict)
 
     def __call__(self, stage: Stage[P], *args: P.args, **kwargs: P.kwargs) -> Artifact:
-        """The stage's artifact: cached where the key is known and its files are whole, else computed."""
+        """Return the stage's artifact: reused if the key is known and its files are intact, else computed."""
         started = time.monotonic()
         key = stage.key(*args, *sorted(kwargs.items()))
         found = find_artifact(self.workspace, stage.name, key)
-        whole = found is not None and stage.is_final(folder_of(self.workspace, found))
-        cached_task = _prefect_task(stage).with_options(
-            result_storage=self.workspace.prefect_results, refresh_cache=not whole
-        )
+        if found is not None and not stage.is_final(folder_of(self.workspace, found)):
+            found = None
 
         def fill(folder: Path) -> None:
             stage_run = StageRun(folder, self.workspace, self.source, self.runtime, key, stage.name, self.seconds)
             stage.function(stage_run, *args, **kwargs)
 
-        artifact = cached_task(stage.name, key, self.workspace, fill, whole)
-        self.reports.append(StageReport(name=stage.label, cached=whole, seconds=round(time.monotonic() - started, 3)))
+        def step() -> Artifact:
+            artifact = found or write_artifact(self.workspace, stage.name, key, fill)
+            shutil.rmtree(self.workspace.work / stage.name / key, ignore_errors=True)
+            return artifact
+
+        artifact = EXECUTE.get()(stage.label, step, cached=found is not None)
+        report = StageReport(name=stage.label, cached=found is not None, seconds=round(time.monotonic() - started, 3))
+        log.info("%s: %s in %.1f s", report.name, "reused" if report.cached else "computed", report.seconds)
+        self.reports.append(report)
         self.seconds[stage.label] = self.seconds.get(stage.label, 0.0) + seconds_of(self.workspace, artifact)
         return artifact
 
-
-def _prefect_task(stage: Stage[P]) -> Task[[str, str, Workspace, Callable[[Path], None], bool], Artifact]:
-    return Task(
-        _run_stage,
-        name=stage.label,
-        task_run_name=f"{stage.label}-{{key}}",
-        cache_policy=BY_KEY,
-        persist_result=True,
-        result_serializer="json",
-    )
-
-
-def _run_stage(stage: str, key: str, workspace: Workspace, fill: Callable[[Path], None], whole: bool) -> Artifact:
-    artifact = (find_artifact(workspace, stage, key) if whole else None) or write_artifact(workspace, stage, key, fill)
-    shutil.rmtree(workspace.work / stage / key, ignore_errors=True)
-    return artifact
+    def action(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Run a step that is not cached, such as publishing or registration."""
+        return EXECUTE.get()(function.__name__, partial(function, *args, **kwargs))

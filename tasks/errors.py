@@ -1,5 +1,5 @@
-"""The error that a person may read: bad input, said in one sentence."""
+"""The error for bad input, whose message is shown to users without a traceback."""
 
 
 class InputError(ValueError):
-    """What was given cannot be used; the message names the item and says what to do."""
+    """Input that cannot be used; the message names the item and the remedy."""

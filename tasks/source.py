@@ -1,4 +1,4 @@
-"""The code that a function runs, as a digest: its own syntax tree and those of the first-party modules it reaches."""
+"""Digest of the code that a function runs: its own syntax tree and those of the first-party modules it imports."""
 
 import ast
 import hashlib
@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 FIRST_PARTY = ("tasks", "storage")
-# How stages are run and where results lie: bookkeeping that no answer depends on.
+# How stages are run and where artifacts are stored: no result depends on these.
 BOOKKEEPING = frozenset({"tasks.caching", "tasks.source", "tasks.progress", "storage.artifacts", "storage.workspace"})
 
 
 def source_digest(function: Callable[..., Any]) -> str:
-    """SHA-256 over the function's code and its closure; comments, formatting and docstrings do not count."""
+    """Return the SHA-256 of the function's code and its closure, ignoring comments, formatting and docstrings."""
     module = inspect.getmodule(function)
     assert module is not None
     own, imports = _reached_within(ast.parse(_text(module.__name__)), function.__name__)
@@ -25,14 +25,14 @@ def source_digest(function: Callable[..., Any]) -> str:
 
 
 def closure_of(function: Callable[..., Any]) -> set[str]:
-    """The first-party modules whose code counts for the function, beside its own module."""
+    """Return the first-party modules that the function depends on, apart from its own."""
     module = inspect.getmodule(function)
     assert module is not None
     return closure(_reached_within(ast.parse(_text(module.__name__)), function.__name__)[1])
 
 
 def closure(modules: set[str]) -> set[str]:
-    """These modules and all first-party modules that they import, directly or not."""
+    """Return these modules and all first-party modules that they import, directly or indirectly."""
     reached: set[str] = set()
     waiting = set(modules) - BOOKKEEPING
     while waiting:
@@ -43,7 +43,7 @@ def closure(modules: set[str]) -> set[str]:
 
 
 def _reached_within(tree: ast.Module, name: str) -> tuple[list[str], set[str]]:
-    """The definitions of one module that `name` needs, dumped, and the first-party modules that those import."""
+    """Return the dumped definitions that `name` needs within its module, and the first-party modules they import."""
     definitions: dict[str, ast.stmt] = {}
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
@@ -79,7 +79,7 @@ def _imports(tree: ast.AST) -> Iterator[str]:
 
 
 def _modules_of(node: ast.ImportFrom, only: str | None = None) -> Iterator[str]:
-    """The modules that `from a import b` runs: a, and a.b where b is a module."""
+    """Yield the modules that `from a import b` runs: a, and a.b if b is a module."""
     if node.module is None or not _is_first_party(node.module):
         return
     yield node.module
@@ -94,7 +94,7 @@ def _is_first_party(module: str) -> bool:
 
 @cache
 def _spec_file(module: str) -> Path | None:
-    """The file of a module, found without importing what it lies in."""
+    """Return the file of a module without importing its package."""
     package, *inner = module.split(".")
     spec = importlib.util.find_spec(package)
     for root in (spec.submodule_search_locations or ()) if spec is not None else ():
@@ -112,14 +112,14 @@ def _text(module: str) -> str:
 
 @cache
 def _whole(text: str) -> tuple[str, frozenset[str]]:
-    """A whole module, dumped, and the first-party modules it imports; most stages share most modules."""
+    """Return a whole module, dumped, and the first-party modules it imports; cached, as stages share most modules."""
     tree = ast.parse(text)
     imports = frozenset(_imports(tree))
     return _dump(tree), imports
 
 
 def _dump(tree: ast.AST) -> str:
-    """The tree without docstrings, which no answer depends on."""
+    """Dump the tree without docstrings, on which no result depends."""
     for node in ast.walk(tree):
         body = getattr(node, "body", None)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and body:

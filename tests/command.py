@@ -42,7 +42,7 @@ class Outcome:
 
 
 def scenekin(*arguments: object) -> Outcome:
-    """Run a command in this process; those that run a flow need the fixture `prefect_server`."""
+    """Run a command in this process."""
     from scenekin.cli import app
 
     out, err = io.StringIO(), io.StringIO()

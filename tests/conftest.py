@@ -1,4 +1,4 @@
-"""What the tests share: quiet libraries, one Prefect server, one trained workspace."""
+"""Shared by the tests: quiet libraries, one trained workspace, one Prefect server for tests of deployments."""
 
 import os
 import shutil
@@ -28,7 +28,7 @@ os.environ.pop("SCENEKIN_HOME", None)
 
 @pytest.fixture(scope="session")
 def prefect_server() -> Iterator[str]:
-    """The URL of a Prefect server that all flows of the session run against."""
+    """Return the URL of a Prefect server for the deployed flows."""
     from prefect.settings import (
         PREFECT_API_URL,
         PREFECT_FLOWS_HEARTBEAT_FREQUENCY,
@@ -43,7 +43,7 @@ def prefect_server() -> Iterator[str]:
 
 
 @pytest.fixture(scope="session")
-def trained(prefect_server: str, tmp_path_factory: pytest.TempPathFactory) -> "Trained":  # noqa: ARG001
+def trained(tmp_path_factory: pytest.TempPathFactory) -> "Trained":
     """Trained, indexed and evaluated once; a test that changes anything takes `trained_copy`.
 
     Beside the scenes the collection has a byte copy of one, without captions, and a captioned file that is no image.

@@ -1,9 +1,10 @@
 """`scenekin check`."""
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 
-from scenekin.console import say
-from scenekin.local_run import columns_of, settings_of
+from scenekin.console import print_result
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -14,6 +15,7 @@ from scenekin.options import (
     ImageColumn,
     Images,
     Workspace,
+    column_options,
 )
 
 
@@ -25,19 +27,36 @@ def check(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
-    workspace: Workspace = None,  # noqa: ARG001  taken by every command; this one writes nothing
+    workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Say what a collection holds and what is wrong with it; writes nothing."""
+    """Check a collection and report its contents and problems; writes nothing."""
+    from scenekin.config_file import read_config
+    from storage.errors import StorageError
+    from storage.source.digests import former_digests
     from storage.source.tree import Source
+    from storage.workspace import find_workspace
     from tasks.collection.check import describe, summary
-    from tasks.collection.config import CollectionConfig
     from tasks.collection.gather import gather
     from tasks.collection.records import Files
     from tasks.progress import progress
 
-    files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in Source(collection, images).trees())
-    settings = settings_of(config, set).collection if config or set else CollectionConfig()  # spares importing Prefect
-    settings = settings.model_copy(update=columns_of(image_column, caption_column))
-    found = gather(files, pictures, format, settings, workers=os.cpu_count() or 1, progress=progress)
-    say(summary(found), json, describe(found))
+    trees = Source(collection, images).trees()
+    files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in trees)
+    settings = read_config(config, set or []).collection.model_copy(update=column_options(image_column, caption_column))
+
+    def former(paths: Sequence[str]) -> dict[str, str]:
+        with suppress(StorageError):  # there may be no workspace yet
+            return former_digests(trees[1], paths, find_workspace(workspace).known_files)
+        return {}
+
+    found = gather(
+        files,
+        pictures,
+        format,
+        settings,
+        workers=os.cpu_count() or 1,
+        progress=progress,
+        former_digests=former,
+    )
+    print_result(summary(found), json, describe(found))

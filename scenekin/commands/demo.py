@@ -9,36 +9,34 @@ from scenekin.commands.evaluate import evaluate_text
 from scenekin.commands.index import index_text
 from scenekin.commands.train import train_text
 from scenekin.console import short
-from scenekin.local_run import quieten, run_flow
 from scenekin.options import Workspace
 
 
 def demo(workspace: Workspace = None) -> None:
-    """Do the main job on a collection that is drawn for it: train, index, evaluate."""
-    quieten()
+    """Train, index and evaluate on a generated collection."""
     from flows.config import Config
-    from flows.evaluate import evaluate_flow
-    from flows.index import index_flow
-    from flows.train import train_flow
+    from flows.evaluate import evaluate
+    from flows.index import index
+    from flows.train import train
     from storage.workspace import open_workspace
     from tasks.demo.task import demo_collection
     from tasks.training.config import TripletConfig
 
     space = open_workspace(workspace)
     collection = str(demo_collection(space))
-    settings = Config(v_v=TripletConfig(refreshes=12))  # as good here, and a minute shorter
-    print(train_text(run_flow(train_flow, collection, settings, str(space.root))))
-    print(index_text(run_flow(index_flow, collection, "demo", "champion", settings, str(space.root))))
-    evaluated = run_flow(evaluate_flow, collection, "test", "champion", str(space.root))
-    print(evaluate_text(evaluated))
+    settings = Config(v_v=TripletConfig(refreshes=12))  # as good on this collection, and a minute faster
+    root = str(space.root)
+    print(train_text(train(collection, settings, workspace=root)))
+    print(index_text(index(collection, "demo", config=settings, workspace=root)))
+    print(evaluate_text(evaluate(collection, workspace=root)))
     query = sorted(Path(collection, "test").glob("*.jpg"))[0]
-    usual = space.root == Path(".scenekin").absolute()
+    is_default = space.root == Path(".scenekin").absolute()
     command = [
         "scenekin" if shutil.which("scenekin") else short(Path(sys.executable).with_name("scenekin")),
         "search",
         short(query),
         "--name",
         "demo",
-        *([] if usual else ["--workspace", short(space.root)]),
+        *([] if is_default else ["--workspace", short(space.root)]),
     ]
-    print(f"\nNext, search for scenes like a picture:\n  {shlex.join(command)}")
+    print(f"\nNext, search for similar scenes:\n  {shlex.join(command)}")

@@ -2,28 +2,34 @@
 
 from itertools import groupby
 from pathlib import Path
-from typing import Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenekin.console import say, short
-from scenekin.options import AsJson, Workspace
+from scenekin.console import image_text, print_result, short
+from scenekin.options import AsJson, IndexName, Workspace
 from scenekin.outputs import check_output
 
-SHOWN = 20  # groups that are told to people
+if TYPE_CHECKING:
+    from scenekin.searcher import Searcher
+
+SHOWN = 20  # groups, and images of a group, that text lists
 
 
 def duplicates(
-    name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
-    threshold: Annotated[float, typer.Option("--threshold", min=0, max=1, help="The least cosine of a pair.")] = 0.98,
+    name: IndexName = "main",
+    threshold: Annotated[
+        float,
+        typer.Option("--threshold", min=0, max=1, help="Minimum similarity; exact copies listed separately."),
+    ] = 0.98,
     out: Annotated[
-        Optional[Path],  # noqa: UP045
-        typer.Option("--out", metavar="F.csv|F.parquet", help="Write a row an image into this file."),
+        Path | None,
+        typer.Option("--out", metavar="F.csv|F.parquet", help="Write one row per image to this file."),
     ] = None,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Report the images of an index that are nearly the same, in groups, byte copies told apart."""
+    """Report groups of near-duplicate images in an index."""
     from scenekin.duplicate_report import FORMATS, duplicate_table, write_report
     from scenekin.searcher import Searcher
 
@@ -39,31 +45,36 @@ def duplicates(
         "threshold": threshold,
         "out": None if out is None else str(out),
         "copies": sum(row["copy_of"] is not None for group in groups for row in group),
-        "groups": [_facts(group) for group in groups],
+        "groups": [_group_json(group) for group in groups],
     }
-    say(answer, json, _text(answer, out))
+    print_result(answer, json, _text(searcher, answer, out))
 
 
-def _facts(group: list[dict[str, Any]]) -> dict[str, Any]:
+def _group_json(group: list[dict[str, Any]]) -> dict[str, Any]:
     columns = ("image_id", "path", "copy_of", "nearest", "score")
     return {"size": len(group), "images": [{column: row[column] for column in columns} for row in group]}
 
 
-def _text(answer: dict[str, Any], out: Path | None) -> str:
+def _text(searcher: "Searcher", answer: dict[str, Any], out: Path | None) -> str:
     groups = answer["groups"]
     images = sum(group["size"] for group in groups)
     lines = [
-        f"{images:,} of {answer['index']['images']:,} images in {len(groups):,} group{'s' * (len(groups) != 1)}, "
-        f"cosine {answer['threshold']:g} or more; {answer['copies']:,} are byte copies of another"
+        f"{images:,} of {answer['index']['images']:,} images in {len(groups):,} group{'s' * (len(groups) != 1)} "
+        f"(similarity at least {answer['threshold']:g}), {answer['copies']:,} exact "
+        f"{'copy' if answer['copies'] == 1 else 'copies'}"
     ]
     for number, group in enumerate(groups[:SHOWN], start=1):
-        lines.append(f"group {number}, {group['size']} images")
+        lines.append(f"Group {number}: {group['size']} images")
         for image in group["images"][:SHOWN]:
-            like = f"copy of {image['copy_of']}" if image["copy_of"] else f"{image['score']:.3f} to {image['nearest']}"
-            lines.append(f"  {image['image_id']}  {like}")
+            relation = (
+                f"exact copy of {image['copy_of']}"
+                if image["copy_of"]
+                else f"similarity {image['score']:.3f} to {image['nearest']}"
+            )
+            lines.append(f"  {image_text(searcher, image['image_id'])}: {relation}")
         lines += [f"  and {group['size'] - SHOWN:,} more"] * (group["size"] > SHOWN)
     if len(groups) > SHOWN:
-        lines.append(f"and {len(groups) - SHOWN:,} more groups; --json or --out has all")
+        lines.append(f"and {len(groups) - SHOWN:,} more groups; --json or --out lists all")
     if out is not None:
-        lines.append(f"written to {short(out.absolute())}")
+        lines.append(f"Report: {short(out.absolute())}")
     return "\n".join(lines)

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenekin.console import interval_text, say, short
-from scenekin.local_run import columns_of, path_text, run_flow, settings_of
+from scenekin.console import print_result, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -18,9 +17,13 @@ from scenekin.options import (
     Images,
     Model,
     Rehash,
+    Wait,
     Workspace,
+    column_options,
+    path_text,
 )
-from tasks.metrics.formatting import format_figure
+from tasks.collection.records import Split
+from tasks.metrics.formatting import format_metric, format_with_interval
 
 if TYPE_CHECKING:
     from flows.results import EvaluateResult
@@ -28,7 +31,7 @@ if TYPE_CHECKING:
 
 def evaluate(
     collection: Collection,
-    split: Annotated[str, typer.Option("--split", help="train, validation or test.")] = "test",
+    split: Annotated[Split, typer.Option("--split", help="Split to evaluate on.")] = "test",
     model: Model = "champion",
     config: ConfigFile = None,
     set: Assignments = None,
@@ -36,32 +39,41 @@ def evaluate(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
-    table: Annotated[bool, typer.Option("--table", help="All methods with intervals, as the paper's Table 2.")] = False,
+    table: Annotated[
+        bool, typer.Option("--table", help="Print all methods with confidence intervals, like Table 2 of the paper.")
+    ] = False,
     rehash: Rehash = False,
+    wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Measure a model, the candidates beside it and the untrained baselines on a split."""
-    if split not in ("train", "validation", "test"):
-        raise typer.BadParameter("choose train, validation or test", param_hint="--split")
-    runtime = settings_of(config, set).runtime  # all other settings are those that the model was trained with
-    columns = columns_of(image_column, caption_column)
-    from flows.evaluate import evaluate_flow
+    """Evaluate a model, the other candidates of its training and the untrained baselines."""
+    from flows.evaluate import evaluate as evaluate_model
+    from scenekin.config_file import read_config
 
-    result = run_flow(
-        evaluate_flow, collection, split, model, path_text(workspace), images, format, runtime, columns, rehash
+    result = evaluate_model(
+        collection,
+        split,
+        model,
+        workspace=path_text(workspace),
+        images=images,
+        format=format,
+        runtime=read_config(config, set or []).runtime,  # all other settings are the model's own
+        columns=column_options(image_column, caption_column),
+        rehash=rehash,
+        wait=wait,
     )
-    say(result.model_dump(mode="json"), json, table_text(result) if table else evaluate_text(result))
+    print_result(result.model_dump(mode="json"), json, table_text(result) if table else evaluate_text(result))
 
 
 def evaluate_text(result: "EvaluateResult") -> str:
-    """The figures, for people."""
+    """The metrics of each method as text."""
     lines = [
         f"{result.split}: {result.queries} queries, {result.left_out} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
-        aucs = (format_figure(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
+        aucs = (format_metric(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
         lines.append("  {:32} {:>8} {:>8}".format(summary.label, *aucs))
     for name, words in result.words.items():
         without, at_90, at_80 = (f"{100 * share:.0f} %" for share in (words.without, words.at_90, words.at_80))
@@ -73,14 +85,14 @@ def evaluate_text(result: "EvaluateResult") -> str:
 
 
 def table_text(result: "EvaluateResult") -> str:
-    """The paper's Table 2, for people."""
+    """Table 2 of the paper as text."""
     from tasks.evaluation.methods import in_paper_order
 
     lines = [f"{'method':32} {'NDCG AUC':21} PCC AUC"]
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
         ndcg, pcc = (
-            f"{format_figure(auc):>5} {interval_text(interval)}"
+            format_with_interval(auc, interval)
             for auc, interval in (
                 (summary.ndcg_auc, summary.ndcg_auc_interval),
                 (summary.pcc_auc, summary.pcc_auc_interval),

@@ -1,11 +1,13 @@
 """`scenekin index`."""
 
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenekin.console import problems_text, say
-from scenekin.local_run import columns_of, path_text, run_flow, settings_of
+from scenekin.console import print_result, problems_text, refusal_lines
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -15,10 +17,15 @@ from scenekin.options import (
     Format,
     ImageColumn,
     Images,
+    IndexName,
     Model,
     Rehash,
+    Wait,
     Workspace,
+    column_options,
+    path_text,
 )
+from storage.errors import StorageError
 
 if TYPE_CHECKING:
     from flows.results import IndexResult
@@ -26,9 +33,11 @@ if TYPE_CHECKING:
 
 def index(
     collection: Collection,
-    name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
+    name: IndexName = "main",
     model: Model = "champion",
-    allow_shrink: Annotated[bool, typer.Option("--allow-shrink", help="More than a fifth may vanish.")] = False,
+    allow_shrink: Annotated[
+        bool, typer.Option("--allow-shrink", help="Allow more than 20 % of the indexed images to be removed.")
+    ] = False,
     config: ConfigFile = None,
     set: Assignments = None,
     format: Format = None,
@@ -36,25 +45,55 @@ def index(
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
     rehash: Rehash = False,
+    wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Make or refresh the index of a collection, with captions or without."""
-    settings = settings_of(config, set).with_columns(columns_of(image_column, caption_column))
-    from flows.index import index_flow
+    """Create or update the index of a collection, with or without captions."""
+    from flows.index import index as index_collection
+    from scenekin.config_file import read_config
 
-    result = run_flow(
-        index_flow, collection, name, model, settings, path_text(workspace), images, format, allow_shrink, rehash
+    known = _refused_before(workspace, name)
+    result = index_collection(
+        collection,
+        name,
+        model,
+        config=read_config(config, set or []).with_columns(column_options(image_column, caption_column)),
+        workspace=path_text(workspace),
+        images=images,
+        format=format,
+        allow_shrink=allow_shrink,
+        rehash=rehash,
+        wait=wait,
     )
-    say(result.model_dump(mode="json"), json, index_text(result))
+    print_result(result.model_dump(mode="json"), json, index_text(result, known))
 
 
-def index_text(result: "IndexResult") -> str:
-    """What came of indexing, for people."""
-    facts = result.index
+def _refused_before(workspace: Path | None, name: str) -> list[dict[str, str]]:
+    """The images that the current version refused; none if there is no version that can be read."""
+    from storage.index.versions import current_version, read_manifest
+    from storage.workspace import find_workspace
+
+    with suppress(StorageError):
+        space = find_workspace(workspace)
+        version = current_version(space, name)
+        if version is not None:
+            return [refusal.model_dump() for refusal in read_manifest(space, name, version).refused]
+    return []
+
+
+def index_text(result: "IndexResult", known: Sequence[dict[str, str]] = ()) -> str:
+    """The outcome of indexing as text; refusals that are `known` from the version before are only counted."""
+    counts = result.index
+    changes = ", ".join(
+        f"{counts.get(kind, 0):,} {kind}" for kind in ("added", "changed", "renamed", "removed") if kind in counts
+    )
+    new = [refusal for refusal in result.refused if refusal not in known]
     lines = [
-        f"index {facts['name']} version {facts['version']}: {facts['images']} images ({facts['added']} added, "
-        f"{facts['changed']} changed, {facts['removed']} removed), {len(result.refused)} refused, {result.seconds} s"
+        f"Index {counts['name']} version {counts['version']}: {counts['images']:,} images ({changes}), "
+        f"{len(result.refused):,} refused, {result.seconds} s"
     ]
-    lines += [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in result.refused]
+    lines += refusal_lines(new)
+    if repeated := len(result.refused) - len(new):
+        lines.append(f"  {repeated:,} refused as before; --json lists all")
     return "\n".join([*lines, *problems_text(result.problem_counts)])

@@ -1,135 +1,200 @@
 """`scenekin search`."""
 
 import time
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Optional
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenekin.console import say, short, tell_words, versions
-from scenekin.options import AsJson, ImageColumn, Workspace
+from scenekin.console import image_text, model_and_index, print_notes, print_result, refusal_lines, short
+from scenekin.options import AsJson, ImageColumn, IndexName, Workspace
 from scenekin.outputs import check_output
 from tasks.errors import InputError
 
 if TYPE_CHECKING:
+    from scenekin.batch_search import BatchOutcome
     from scenekin.searcher import Searcher
-    from tasks.search.words import Words
 
-
-ADDING = "Words to move towards; may be repeated. A number behind the last colon is a weight: `snow:2`, `16:9:1`."
-Added = Annotated[Optional[list[str]], typer.Option("--add", metavar="TERM", help=ADDING)]  # noqa: UP045
-Removed = Annotated[
-    Optional[list[str]],  # noqa: UP045
-    typer.Option("--remove", metavar="TERM", help="Words to move away from."),
+QueryFile = Annotated[
+    Path | None, typer.Argument(metavar="QUERY", help="Image file; with --out, also a folder or list.")
 ]
-Recall = Annotated[
-    Optional[float],  # noqa: UP045
-    typer.Option("--recall", min=0, max=1, help="Of a very large index: the share to be found; 1 looks at all."),
+QueryId = Annotated[str | None, typer.Option("--id", help="Search by the indexed image with this id.")]
+QueryText = Annotated[str | None, typer.Option("--text", help="Search by text.")]
+Added = Annotated[
+    list[str] | None,
+    typer.Option("--add", metavar="TERM", help="Words to add, optionally weighted: `snow:2`; repeatable."),
+]
+Removed = Annotated[
+    list[str] | None,
+    typer.Option("--remove", metavar="TERM", help="Words to remove, optionally weighted; repeatable."),
+]
+Alpha = Annotated[float | None, typer.Option("--alpha", min=0, help="Strength of added words (default: 1).")]
+Beta = Annotated[float | None, typer.Option("--beta", min=0, help="Strength of removed words (default: 0.5).")]
+Top = Annotated[int, typer.Option("--top", min=1, help="Number of results.")]
+MinRecall = Annotated[
+    float | None,
+    typer.Option("--recall", min=0, max=1, help="Minimum recall for very large indexes (default: 0.95; exact: 1)."),
 ]
 Explain = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--explain", metavar="DIR", help="Draw for each result why its image matches the query's."),
+    Path | None,
+    typer.Option("--explain", metavar="DIR", help="Write a picture per result that shows why it matches."),
 ]
 Out = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Option("--out", metavar="F.parquet", help="Search for each image of a folder or list, into this file."),
+    Path | None,
+    typer.Option(
+        "--out",
+        metavar="FILE",
+        help="Write the results to a .csv, .parquet or .html file (a contact sheet); QUERY may be a folder or list.",
+    ),
 ]
-Asking = Annotated[
-    Optional[Path],  # noqa: UP045
-    typer.Argument(metavar="QUERY", help="An image file; with --out, a folder or list."),
-]
+Ids = Annotated[str | None, typer.Option("--ids", metavar="all", help="With --out: search by every indexed image.")]
 
 
 def search(
-    query: Asking = None,
-    id: Annotated[Optional[str], typer.Option("--id", help="Instead, the id of an indexed image.")] = None,  # noqa: UP045
-    text: Annotated[Optional[str], typer.Option("--text", help="Instead, words alone.")] = None,  # noqa: UP045
+    query: QueryFile = None,
+    id: QueryId = None,
+    text: QueryText = None,
     add: Added = None,
     remove: Removed = None,
-    alpha: Annotated[Optional[float], typer.Option("--alpha", min=0, help="How far towards.")] = None,  # noqa: UP045
-    beta: Annotated[Optional[float], typer.Option("--beta", min=0, help="How far away.")] = None,  # noqa: UP045
-    top: Annotated[int, typer.Option("--top", min=1, help="How many results.")] = 10,
-    recall: Recall = None,
+    alpha: Alpha = None,
+    beta: Beta = None,
+    top: Top = 10,
+    recall: MinRecall = None,
     explain: Explain = None,
     out: Out = None,
-    ids: Annotated[str | None, typer.Option("--ids", metavar="all", help="With --out: for each indexed image.")] = None,
+    ids: Ids = None,
     image_column: ImageColumn = None,
-    name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
+    name: IndexName = "main",
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Find the indexed images whose scene is nearest to a query's, moved by words where the model knows any."""
+    """Find the indexed images whose scene is most similar to an image or a text."""
+    from scenekin.searcher import RECALL, Searcher
+
+    _check_usage(query, id, text, ids, explain, out)
+    searcher = Searcher.open(workspace, name)
+    modifiers: dict[str, Any] = {"add": add or (), "remove": remove or ()}
+    modifiers |= {key: value for key, value in (("alpha", alpha), ("beta", beta)) if value is not None}
+    search_for = partial(
+        search_into_file if out is not None else search_and_print,
+        *(searcher, query, id, text, modifiers, top, RECALL if recall is None else recall),
+        json=json,
+    )
+    if out is not None:
+        search_for(out=out, image_column=image_column)
+    else:
+        search_for(explain=explain)
+
+
+def _check_usage(
+    query: Path | None, id: str | None, text: str | None, ids: str | None, explain: Path | None, out: Path | None
+) -> None:
+    if ids not in (None, "all"):
+        raise InputError(f"--ids takes the word all, not {ids!r}; to search by one indexed image, use --id.")
+    if sum(given is not None for given in (query, id, text, ids)) != 1:
+        raise InputError("Give exactly one query: an image file, --id, --text, or --ids all with --out.")
+    if ids is not None and out is None:
+        raise InputError("--ids all writes its results to a file; name it with --out.")
+    if explain is not None and (text is not None or out is not None):
+        raise InputError("--explain shows two images side by side; use it with an image file or --id, without --out.")
+    if out is not None:
+        check_output(out, ".csv", ".html", ".parquet")
+
+
+def _check_file(searcher: "Searcher", query: Path | None) -> None:
+    """Raise InputError with the option that was probably meant if the query is no file."""
+    if query is None:
+        return
+    try:
+        exists = query.exists()
+    except (OSError, ValueError):  # too long for a file name
+        exists = False
+    if not exists:
+        indexed = str(query) in searcher.row_of
+        remedy = "to search by an indexed image, use --id" if indexed else "to search by text, use --text"
+        raise InputError(f"No such file: {str(query)!r}; {remedy}.")
+
+
+def search_and_print(
+    searcher: "Searcher",
+    query: Path | None,
+    id: str | None,
+    text: str | None,
+    modifiers: dict[str, Any],
+    top: int,
+    recall: float,
+    *,
+    explain: Path | None,
+    json: bool,
+) -> None:
+    """Print the results of one query."""
     from dataclasses import asdict
 
     from scenekin.commands.explain import explain_results
-    from scenekin.searcher import RECALL, Searcher
 
-    recall = RECALL if recall is None else recall
-    many = out is not None or ids is not None
-    if many and (id or text or explain) is not None:
-        raise InputError("--out is for a folder, a list or --ids all; leave out --id and --text, and --explain.")
-    if explain is not None and text is not None:
-        raise InputError("--explain shows two images beside each other; search by an image or --id, not by --text.")
-    searcher = Searcher.open(workspace, name)
-    weights: dict[str, Any] = {
-        name: weight for name, weight in (("alpha", alpha), ("beta", beta)) if weight is not None
-    }
-    if many:
-        words = searcher.words(add or (), remove or (), **weights)
-        search_many(searcher, query, ids, out, image_column, words, top, recall, json)
-        return
-    asked = searcher.query(query, image_id=id, text=text, add=add or (), remove=remove or (), **weights)
+    _check_file(searcher, query)
+    asked = searcher.query(query, image_id=id, text=text, **modifiers)
     results = searcher.nearest(asked, top, recall)
     answer = {
-        **versions(searcher, top, recall),
+        **model_and_index(searcher, top, recall),
         "query": {"image": str(query) if query is not None else id, "text": text, **asked.facts},
         "results": [asdict(result) for result in results],
     }
-    lines = [f"{result.rank:>4}  {result.score:.3f}  {result.image_id}" for result in results]
+    lines = [f"{each.rank:>4}  {each.score:.3f}  {image_text(searcher, each.image_id)}" for each in results]
     if explain is not None:
-        image = searcher.read(query) if query is not None else searcher.image_of(str(id))
-        shown = explain_results(searcher, image, results, explain)
-        answer |= shown
-        lines.append(f"{len(shown['explanations'])} explained in {explain}")
-        lines += [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in shown["refused"]]
-    tell_words(asked)
-    say(answer, json, "\n".join(lines) or "The index is empty.")
+        image = query.read_bytes() if query is not None else searcher.read_indexed(str(id))
+        explained = explain_results(searcher, image, results, explain)
+        answer |= explained
+        count = len(explained["explanations"])
+        lines.append(f"{count} explanation{'s' * (count != 1)} written to {short(explain.absolute())}")
+        lines += refusal_lines(explained["refused"])
+    print_notes(asked)
+    print_result(answer, json, "\n".join(lines) or "The index is empty.")
 
 
-def search_many(
+def search_into_file(
     searcher: "Searcher",
-    source: Path | None,
-    ids: str | None,
-    out: Path | None,
-    image_column: str | None,
-    words: "Words",
+    query: Path | None,
+    id: str | None,
+    text: str | None,
+    modifiers: dict[str, Any],
     top: int,
     recall: float,
+    *,
+    out: Path,
+    image_column: str | None,
     json: bool,
 ) -> None:
-    """Search for a folder's or a list's images, or for all of the index, and say what came of it."""
-    from scenekin.batch_search import search_files, search_index
+    """Write the results of one or many queries to a file, and print a summary."""
+    from scenekin.batch_search import search_files, search_index, search_one
     from scenekin.queries import list_queries
 
-    if out is None or (source is None) == (ids is None) or ids not in (None, "all"):
-        raise InputError("Give a folder or list of images, or --ids all, and --out F.parquet for the results.")
-    check_output(out, ".parquet")
     started = time.monotonic()
-    if source is None:
-        bulk = search_index(searcher, out, words, top, recall)
+    words = searcher.words(**modifiers, text=text or "")
+    outcome: BatchOutcome
+    if query is not None:
+        _check_file(searcher, query)
+        outcome = search_files(searcher, list_queries(query, image_column), out, words, top, recall)
+    elif id is None and text is None:
+        outcome = search_index(searcher, out, words, top, recall)
     else:
-        bulk = search_files(searcher, list_queries(source, image_column), out, words, top, recall)
+        asked = searcher.query(image_id=id, text=text, **modifiers)
+        read = searcher.read_indexed if text is None else lambda _: None
+        outcome = search_one(searcher, asked, str(id if text is None else text), read, out, top, recall)
     seconds = round(time.monotonic() - started, 1)
-    counts = {"listed": bulk.listed, "answered": bulk.answered, "refused": bulk.refused}
-    query = {"image": None if source is None else str(source), **words.facts}
-    lines = [
-        f"{bulk.answered:,} of {bulk.listed:,} queries answered in {short(out.absolute())}, "
-        f"{len(bulk.refused)} refused, {seconds} s",
-        *(f"  refused {refusal['item']}: {refusal['reason']}" for refusal in bulk.refused),
-    ]
-    tell_words(words)
-    say(
-        {**versions(searcher, top, recall), "query": query, "out": str(out), **counts, "seconds": seconds},
-        json,
-        "\n".join(lines),
+    answer = {
+        **model_and_index(searcher, top, recall),
+        "query": {"image": id if query is None else str(query), "text": text, **words.facts},
+        "out": str(out),
+        "listed": outcome.listed,
+        "answered": outcome.answered,
+        "refused": outcome.refused,
+        "seconds": seconds,
+    }
+    summary = (
+        f"Results of {outcome.answered:,} of {outcome.listed:,} queries written to {short(out.absolute())} "
+        f"({len(outcome.refused):,} refused, {seconds} s)"
     )
+    print_notes(words)
+    print_result(answer, json, "\n".join([summary, *refusal_lines(outcome.refused)]))

@@ -1,61 +1,73 @@
 """`scenekin serve`."""
 
+import errno
 import socket
 from contextlib import suppress
 from typing import Annotated
 
 import typer
 
-from scenekin.options import Workspace
+from scenekin.options import IndexName, Workspace
 
 
 def serve(
-    host: Annotated[str, typer.Option("--host", help="The address to listen at; others than loopback are public.")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 takes a free one.")] = 8080,
-    name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
+    host: Annotated[
+        str, typer.Option("--host", help="Address to listen on; any but loopback is reachable from the network.")
+    ] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = 8080,
+    name: IndexName = "main",
     workspace: Workspace = None,
 ) -> None:
-    """Search in the browser: a web page and its REST API (/openapi.json)."""
+    """Serve the search page and its REST API (described by /openapi.json)."""
     from ipaddress import ip_address
 
-    from storage.index.versions import current_manifest
+    from storage.index.versions import current_manifest, missing_index
     from storage.workspace import find_workspace
 
     space = find_workspace(workspace)
-    current_manifest(space, name)  # a bad name and a damaged index are said here; none yet, by the page
-    with _listening(host, port) as listener:
+    if current_manifest(space, name) is None:
+        raise missing_index(space, name)
+    with _listen(host, port) as listener:
         import uvicorn
 
         from scenekin.web.app import create_app
         from scenekin.web.middleware import LOOPBACK
 
         address, port = listener.getsockname()[:2]
-        shown = f"[{address}]" if ":" in address else address
         public = not ip_address(address).is_loopback
         app = create_app(space, name, hosts=() if public else (host, *LOOPBACK))
-        print(f"scenekin serves the index {name!r} at http://{shown}:{port} (Ctrl-C ends it)", flush=True)
+        print(f"Serving index {name} at http://{_netloc(address, port)} (press Ctrl-C to stop)", flush=True)
         if public:
-            print("Whoever reaches this address can search the index and see its images.", flush=True)
+            print("Anyone who can reach this address can search the index and view its images.", flush=True)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
-        with suppress(KeyboardInterrupt):  # that is how it ends
+        with suppress(KeyboardInterrupt):  # Ctrl-C is how a server is stopped
             uvicorn.Server(config).run(sockets=[listener])
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises InputError."""
+def _netloc(address: str, port: int) -> str:
+    return f"[{address}]:{port}" if ":" in address else f"{address}:{port}"
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    """A listening socket. Raises InputError."""
     from tasks.errors import InputError
 
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         return socket.create_server((host, port), family=family, backlog=1024)
-    except OSError as error:
-        raise InputError(
-            f"{host} port {port} cannot be listened at ({_reason(error)}); give another --port or --host."
-        ) from error
+    except (OSError, UnicodeError) as error:  # UnicodeError: a label that is empty or too long
+        raise InputError(f"Cannot listen on {_netloc(host, port)}: {_reason(error)}.") from error
 
 
-def _reason(error: OSError) -> str:
-    """What the system says; Python repeats the address after it."""
-    return (error.strerror or str(error)).partition(" (while")[0]
+def _reason(error: OSError | UnicodeError) -> str:
+    """Why, and what to do."""
+    if isinstance(error, socket.gaierror | UnicodeError):
+        return "unknown host; give --host an address of this machine"
+    match error.errno:
+        case errno.EACCES:
+            return "permission denied; choose a --port above 1023"
+        case errno.EADDRINUSE:
+            return "address already in use; choose another --port"
+        case errno.EADDRNOTAVAIL:
+            return "not an address of this machine; choose another --host"
+    return (error.strerror or str(error)).partition(" (while")[0]  # Python repeats the address behind it

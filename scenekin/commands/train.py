@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenekin.console import problems_text, say, short
-from scenekin.local_run import columns_of, path_text, run_flow, settings_of
+from scenekin.console import print_result, problems_text, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -15,7 +14,10 @@ from scenekin.options import (
     ImageColumn,
     Images,
     Rehash,
+    Wait,
     Workspace,
+    column_options,
+    path_text,
 )
 from tasks.metrics.formatting import format_difference, format_with_interval
 
@@ -33,15 +35,24 @@ def train(
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
     rehash: Rehash = False,
+    wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Learn from a captioned collection; register the better of the candidates."""
-    settings = settings_of(config, set).with_columns(columns_of(image_column, caption_column))
-    from flows.train import train_flow
+    """Train the candidate models on a captioned collection and register the best one."""
+    from flows.train import train as train_model
+    from scenekin.config_file import read_config
 
-    result = run_flow(train_flow, collection, settings, path_text(workspace), images, format, rehash)
-    say(result.model_dump(mode="json"), json, train_text(result))
+    result = train_model(
+        collection,
+        read_config(config, set or []).with_columns(column_options(image_column, caption_column)),
+        workspace=path_text(workspace),
+        images=images,
+        format=format,
+        rehash=rehash,
+        wait=wait,
+    )
+    print_result(result.model_dump(mode="json"), json, train_text(result))
 
 
 def train_text(result: "TrainResult") -> str:

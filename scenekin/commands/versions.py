@@ -1,41 +1,43 @@
 """`scenekin versions`."""
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from scenekin.console import say
-from scenekin.options import AsJson, Workspace
+from scenekin.console import print_result
+from scenekin.options import AsJson, IndexName, Workspace
 
 if TYPE_CHECKING:
-    from storage.workspace import Workspace as Space
+    from storage.workspace import Workspace as OpenWorkspace
 
 
 def versions(
-    action: Annotated[Literal["list", "rollback"], typer.Argument(help="What to do.")] = "list",
-    name: Annotated[str, typer.Option("--name", help="Which index.")] = "main",
-    to: Annotated[Optional[int], typer.Option("--to", help="Roll back to this version, not to the one before.")] = None,  # noqa: UP045
+    action: Annotated[Literal["list", "rollback"], typer.Argument(metavar="ACTION", help="list or rollback.")] = "list",
+    name: IndexName = "main",
+    to: Annotated[int | None, typer.Option("--to", help="Version to roll back to (default: the previous one).")] = None,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """List the versions of an index, or make an earlier one current again."""
+    """List the versions of an index, or make an earlier version current again."""
     from storage.index.versions import roll_back
     from storage.workspace import find_workspace, locked, open_workspace
 
     if to is not None and action != "rollback":
-        raise typer.BadParameter("goes with rollback", param_hint="--to")
+        raise typer.BadParameter("applies to rollback only", param_hint="--to")
     space = find_workspace(workspace)
-    rows = _rows(space, name)  # a folder that has no index is not written to
+    rows = _rows(space, name)  # before open_workspace, which writes: a folder without an index stays untouched
+    lines: list[str] = []
     if action == "rollback":
         with locked(open_workspace(space.root), "versions"):
             roll_back(space, name, to)
         rows = _rows(space, name)
-    say({"versions": rows}, json, "\n".join(_line(row) for row in rows))
+        lines += [f"Index {name} is now version {row['version']}." for row in rows if row["current"]]
+    print_result({"versions": rows}, json, "\n".join([*lines, *map(_line, rows)]))
 
 
-def _rows(space: "Space", name: str) -> list[dict[str, Any]]:
+def _rows(space: "OpenWorkspace", name: str) -> list[dict[str, Any]]:
     from storage.errors import StorageError
-    from storage.index.versions import current_version, no_index, read_manifest, version_numbers
+    from storage.index.versions import current_version, missing_index, read_manifest, version_numbers
 
     current, rows = current_version(space, name), []
     for version in version_numbers(space, name):
@@ -49,7 +51,7 @@ def _rows(space: "Space", name: str) -> list[dict[str, Any]]:
             row["damage"] = str(error)
         rows.append({**row, "current": version == current})
     if not rows:
-        raise no_index(space, name)
+        raise missing_index(space, name)
     return rows
 
 
@@ -59,5 +61,5 @@ def _line(row: dict[str, Any]) -> str:
         return f"{mark} {row['version']:>4}  {row['damage']}"
     model = f"{row['model']['name']} version {row['model']['version']}"
     line = f"{mark} {row['version']:>4}  {row['images']:>9,} images  {model}  {row['created_at']}"
-    found = (row["recall"] or {}).get(10, {}).items()
-    return "  ".join([line, *(f"recall@10 {share:.3f} in {lists} lists" for lists, share in found)])
+    measured = (row["recall"] or {}).get(10, {}).items()
+    return "  ".join([line, *(f"recall@10 {recall:.3f} with {lists} lists" for lists, recall in measured)])

@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Literal
 
+from tasks.model.methods import LABELS as TRAINED_LABELS
+
 Kind = Literal["reference", "untrained", "trained", "captioned"]
 
 # In the order of the paper's Table 2.
@@ -13,11 +15,11 @@ LABELS = {
     "baseline_gap_centred": "centred GAP",
     "baseline_rmac": "R-MAC",
     "baseline_rmac_pca": "R-MAC + PCA",
-    "wsabie": "WSABIE (V+T,V)",
-    "v_v": "(V,V)",
-    "vt_v": "(V+T,V)",
+    "wsabie": TRAINED_LABELS["wsabie"],
+    "v_v": TRAINED_LABELS["v_v"],
+    "vt_v": TRAINED_LABELS["vt_v"],
     "vt_vt": "(V+T,V+T)",
-    "regression": "regression",
+    "regression": TRAINED_LABELS["regression"],
 }
 
 

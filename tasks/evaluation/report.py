@@ -11,7 +11,7 @@ from tasks.evaluation.methods import Kind, method_kind
 from tasks.evaluation.sheets import Example
 from tasks.evaluation.steering import FREQUENCY, TOP, WordMetrics
 from tasks.evaluation.summary import MethodSummary, best_of
-from tasks.metrics.formatting import format_figure
+from tasks.metrics.formatting import format_metric
 
 GROUPS: dict[Kind, tuple[str, str]] = {
     "trained": ("Trained models", ""),
@@ -61,7 +61,7 @@ def render_report(report: Report) -> str:
         lstrip_blocks=True,
     )
     environment.filters["data_uri"] = _data_uri
-    environment.filters["metric"] = format_figure
+    environment.filters["metric"] = format_metric
     return environment.get_template("report.html.j2").render(
         report=report,
         groups=_groups(report),

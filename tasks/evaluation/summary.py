@@ -11,7 +11,7 @@ from tasks.evaluation.jackknife import Estimate, estimate_aucs, mean_over_runs
 from tasks.evaluation.methods import LABELS, Kind, method_kind
 from tasks.evaluation.rankings import Rankings
 from tasks.metrics.curves import left_out, linear_auc, mean_curve
-from tasks.metrics.formatting import format_difference, format_figure
+from tasks.metrics.formatting import format_difference, format_metric
 
 
 def _none_if_undefined(value: Any) -> Any:
@@ -129,7 +129,7 @@ def compare_with_baseline(summaries: Mapping[str, MethodSummary], name: str) -> 
     baseline = summaries[gain.over]
     verdict = "is not clearly better than" if gain.ndcg_auc > 0 else "does not beat"
     return (
-        f"{verdict} the best untrained baseline ({baseline.label}, {format_figure(baseline.ndcg_auc)}): "
+        f"{verdict} the best untrained baseline ({baseline.label}, {format_metric(baseline.ndcg_auc)}): "
         f"{format_difference(gain.ndcg_auc, gain.ndcg_auc_interval)}"
     )
 

@@ -9,7 +9,7 @@ from tasks.metrics.ranked import Floats, ranked_blocks
 
 
 def ndcg(relevance_QN: Floats, score_QN: Floats, at: Sequence[int]) -> npt.NDArray[np.float64]:
-    """NDCG@R, linear gain, of each query at each rank in `at` → value_QR in 0–1, METHOD.md 6.
+    """Compute NDCG@R with linear gain for each query and each rank in `at` → value_QR in 0–1 (METHOD.md 6).
 
     Columns are the ranked images in id order, the query's own already removed. Equal scores take the expected
     gain over their orders; a rank past N takes the whole list. NaN where the ideal gain is 0. Raises ValueError if

@@ -1,11 +1,10 @@
 """The work of registering a model: its card, its code and its requirements."""
 
 import io
-import shutil
+import json
 import tempfile
 from collections.abc import Mapping
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 
 import pandas as pd
@@ -15,18 +14,17 @@ from pydantic import BaseModel
 
 from storage.artifacts import Artifact, folder_of
 from storage.models import TEXT_FILE, ModelRef, keep_model
-from storage.registry import Registered, Served, register, renew_version
+from storage.registry import ModelPackage, Registered, VersionInfo, register, renew_version
 from storage.tables import read_table
-from storage.tracking import known_run
+from storage.tracking import ensure_run
 from storage.workspace import Workspace
 from tasks.captions.vocabulary import vocabulary_from
 from tasks.collection.records import SPLITS
 from tasks.evaluation.report import Report
 from tasks.model.config import load_config
+from tasks.registry.bundle import write_bundle
 from tasks.registry.card import CardContent, Counts, changed_settings, write_card
-from tasks.source import closure
 
-PYFUNC = "tasks.registry.pyfunc"
 REQUIREMENTS = (
     "mlflow",
     "nltk",
@@ -83,48 +81,25 @@ def register_model(
     config: str,
     metrics: Mapping[str, float],
     card: str,
+    collection: Artifact,
 ) -> Registered:
     """Register the best candidate, or return its existing version."""
     kept = {method: keep_model(workspace, model) for method, model in candidates.items()}
-    known = renew_version(workspace, kept[best], candidates=kept, config=config, card=card)
+    summary = json.loads((folder_of(workspace, collection) / "summary.json").read_text())
+    info = VersionInfo(candidates=kept, config=config, card=card, tags={"format": summary["format"]})
+    known = renew_version(workspace, kept[best], info)
     if known is not None:
         return known
-    run_id = known_run(workspace, run_id, best)
+    run_id = ensure_run(workspace, run_id, best)
     with tempfile.TemporaryDirectory() as folder:
-        served = Served(
-            python_model=_file_of(PYFUNC),
-            code=_copy_code(Path(folder)),
+        package = ModelPackage(
+            python_model=write_bundle(Path(folder)),
+            code=Path(folder),
             input_example=pd.DataFrame({"image": [_example()]}),
             requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS),
             dimension=load_config(workspace.root / kept[best].path).dimension,
         )
-        return register(
-            workspace, run_id, kept[best], candidates=kept, config=config, card=card, metrics=metrics, served=served
-        )
-
-
-def _copy_code(folder: Path) -> Path:
-    """Copy the modules that the model imports, so that it loads where scenekin is not installed."""
-    for module in sorted(closure({PYFUNC})):
-        source = _file_of(module)
-        parts = module.split(".")
-        target = (
-            folder.joinpath(*parts, "__init__.py")
-            if source.name == "__init__.py"
-            else folder.joinpath(*parts).with_suffix(".py")
-        )
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(source, target)
-        for depth in range(1, len(parts)):
-            folder.joinpath(*parts[:depth], "__init__.py").touch()
-    return folder
-
-
-def _file_of(module: str) -> Path:
-    spec = find_spec(module)
-    assert spec is not None
-    assert spec.origin is not None
-    return Path(spec.origin)
+        return register(workspace, run_id, kept[best], info=info, metrics=metrics, package=package)
 
 
 def _example() -> bytes:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping
 
-from prefect import task
 from pydantic import BaseModel
 
 from storage.artifacts import Artifact, folder_of
@@ -38,7 +37,6 @@ def model_card(
     return run_card(workspace, best, candidates, collection, report, config)
 
 
-@task
 def find_registered(workspace: Workspace, name: str) -> Registered:
     """Find a version by alias or number and verify its model. Raises StorageError."""
     registered = find_model(workspace, name)
@@ -46,7 +44,6 @@ def find_registered(workspace: Workspace, name: str) -> Registered:
     return registered
 
 
-@task
 def register_model(
     workspace: Workspace,
     run_id: str,
@@ -55,14 +52,14 @@ def register_model(
     config: str,
     metrics: Mapping[str, float],
     card: str,
+    collection: Artifact,
 ) -> Registered:
     """Register the best candidate, or return its existing version; all candidates are kept in the workspace."""
     from tasks.registry.stage import register_model as run_registration
 
-    return run_registration(workspace, run_id, best, candidates, config, metrics, card)
+    return run_registration(workspace, run_id, best, candidates, config, metrics, card, collection)
 
 
-@task
 def attach_report(workspace: Workspace, run_id: str, report: Artifact, split: str) -> None:
     """Log the report on a split to a training run."""
     log_files(workspace, run_id, folder_of(workspace, report), f"report/{split}")

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from storage.artifacts import Artifact, folder_of
-from storage.index.manifest import IndexModel, Manifest, Refused
+from storage.index.manifest import IndexModel, Manifest, MeasuredRecall, RefusedImage
 from storage.index.publish import publish
 from storage.index.versions import drop_old
 from storage.registry import MODEL, Registered
@@ -17,7 +17,7 @@ from storage.source.tree import Source
 from storage.tables import read_table
 from storage.workspace import Workspace
 from tasks.collection.records import SPLITS
-from tasks.embedding.task import FILE, REFUSED
+from tasks.embedding.files import FILE, REFUSED
 from tasks.model.config import load_config
 from tasks.search.approximate import build, measure_recall, save
 from tasks.search.config import IndexConfig
@@ -42,10 +42,10 @@ def publish_index(
     }
     usable = pa.array([sha256 not in unreadable for sha256 in images["sha256"].to_pylist()], pa.bool_())
     refused = [
-        Refused(item=row["image_id"], reason=unreadable[row["sha256"]])
+        RefusedImage(item=row["image_id"], reason=unreadable[row["sha256"]])
         for row in images.filter(pc.invert(usable)).to_pylist()
     ]
-    unusable = [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
+    unusable = [RefusedImage(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
     model = load_config(workspace.root / registered.model.path)
     manifest = publish(
         workspace,
@@ -77,7 +77,7 @@ def with_captions(images: pa.Table, collection: Path) -> pa.Table:
     return images.append_column("caption", column)
 
 
-def write_approximate(embedding_ND: np.ndarray, file: Path) -> dict[int, dict[int, float]]:
+def write_approximate(embedding_ND: np.ndarray, file: Path) -> MeasuredRecall:
     """Build an approximate index, write it to a file, and measure its recall. Raises InputError."""
     index = build(embedding_ND)
     save(index, file)

@@ -1,7 +1,5 @@
 """The task that publishes a version of an index."""
 
-from prefect import task
-
 from storage.artifacts import Artifact
 from storage.index.manifest import Manifest
 from storage.index.publish import check_owner
@@ -17,7 +15,6 @@ def check_index(workspace: Workspace, name: str, source: Source) -> None:
     check_owner(workspace, name, source.url)
 
 
-@task
 def publish_index(
     workspace: Workspace,
     name: str,

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from tasks.captions.informative import telling_words
+from tasks.captions.informative import informative_words
 from tasks.captions.stems import count_stems, tokenise
 from tasks.errors import InputError
 from tasks.model.text_model import TextModel
 from tasks.search.modifiers import steer
 
 WEIGHT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)")
-MAX_PHRASE, MAX_TEXT = 200, 2_000  # characters of a term and of a text query
+MAX_LENGTH = 10_000  # characters of a term or a text query
 MAX_TERMS = 64
 MAX_WEIGHT, MAX_STRENGTH = 100.0, 1e9  # of a term, and of α and β; larger values overflow
 UNKNOWN = "not in any caption"
@@ -75,15 +75,15 @@ class Term:
 def read_term(given: str, text: TextModel) -> Term:
     """Parse a term: `snow:2` is the word snow with weight 2; to end in a number itself, it needs a weight: `16:9:1`.
 
-    Raises InputError for a weight outside 0…100 or more than MAX_PHRASE characters.
+    Raises InputError for a weight outside 0…100 or more than MAX_LENGTH characters.
     """
-    _check_length("A term", given, MAX_PHRASE)
+    _check_length("A term", given)
     head, _, tail = (part.strip() for part in given.rpartition(":"))
     weighted = bool(head) and WEIGHT.fullmatch(tail) is not None
     plain, weight = (given.rpartition(":")[0].rstrip(), float(tail)) if weighted else (given, 1.0)
     if not 0 <= weight <= MAX_WEIGHT:
         raise InputError(f"The weight of {given!r} must be a number from 0 to {MAX_WEIGHT:.0f}.")
-    informative = Counter(telling_words(plain, text.vocabulary))
+    informative = Counter(informative_words(plain, text.vocabulary))
     return Term(given, plain, weight, count_stems(informative, text.vocabulary.language))
 
 
@@ -97,7 +97,7 @@ def read_words(
     """
     if len(add) + len(remove) > MAX_TERMS:
         raise InputError(f"A search takes at most {MAX_TERMS} terms, not {len(add) + len(remove)}.")
-    _check_length("A text query", query, MAX_TEXT)
+    _check_length("A text query", query)
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 <= value <= MAX_STRENGTH:
             raise InputError(f"{name} must be a number from 0 to {MAX_STRENGTH:.0e}, not {value}.")
@@ -114,7 +114,7 @@ def read_words(
         added=tuple(term.given for term in kept_adding),
         removed=tuple(term.given for term in kept_removing),
         unknown_terms=unknown,
-        suggestions={word: tuple(text.near(word)) for word in unknown[:SUGGESTED]},
+        suggestions={word: tuple(text.suggest(word)) for word in unknown[:SUGGESTED]},
         passed_over=passed,
         moves=tuple((weight, theta_D) for weight, theta_D in moves if theta_D is not None),
     )
@@ -122,7 +122,7 @@ def read_words(
 
 def embed_phrase(text: TextModel, phrase: str, *, wanted: bool = True) -> np.ndarray | None:
     """Return θ_D of a phrase's informative words, unit length; None if it has none."""
-    return text.embed(" ".join(telling_words(phrase, text.vocabulary)), wanted=wanted)
+    return text.embed(" ".join(informative_words(phrase, text.vocabulary)), wanted=wanted)
 
 
 def unknown_words(text: TextModel, phrases: Iterable[str]) -> tuple[str, ...]:
@@ -142,9 +142,9 @@ def _why_ignored(term: Term, text: TextModel) -> str | None:
     return UNKNOWN if len(unknown) == len(words) else TOO_COMMON
 
 
-def _check_length(what: str, text: str, limit: int) -> None:
-    if len(text) > limit:
-        raise InputError(f"{what} has at most {limit:,} characters; {text[:20]!r}… has {len(text):,}.")
+def _check_length(what: str, text: str) -> None:
+    if len(text) > MAX_LENGTH:
+        raise InputError(f"{what} has at most {MAX_LENGTH:,} characters; {text[:20]!r}… has {len(text):,}.")
 
 
 def _any_of(words: Sequence[str]) -> str:

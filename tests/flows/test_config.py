@@ -30,7 +30,7 @@ def test_no_pooling_is_computed_twice() -> None:
     assert poolings(config(regression=regression, v_v={"pooling": {"kind": "gap"}})) == ["gap", "rmac_max"]
     scaled = {"pooling": {"kind": "rmac_max", "scales": 3}}
     assert poolings(config(regression=regression, v_v=scaled)) == ["gap", "rmac_max", "rmac_max"]
-    with pytest.raises(ValidationError, match="one descriptor an image"):
+    with pytest.raises(ValidationError, match="one descriptor per image"):
         config(regression={"pooling": {"kind": "rmac_max"}})
 
 

@@ -59,9 +59,8 @@ class Loop(threading.Thread):
 
 
 @pytest.fixture
-def forks(prefect_server: str, monkeypatch: pytest.MonkeyPatch) -> multiprocessing.context.ForkServerContext:
+def forks() -> multiprocessing.context.ForkServerContext:
     """Processes that have imported everything when they start, so that they can be killed at work."""
-    monkeypatch.setenv("PREFECT_API_URL", prefect_server)
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(["flows.index", "scenekin.cli", "timm", *STORES, "tests.flows.test_killed_index"])
     return context

@@ -1,6 +1,7 @@
-import inspect
 import os
 import sqlite3
+import tempfile
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,9 @@ import pytest
 from flows import evaluate, index, train
 from flows.run import open_run
 from storage.source import digests
-from storage.source.digests import _stamps
+from storage.source.digests import file_stamps
 from storage.source.tree import list_tree
-from storage.workspace import open_workspace
+from storage.workspace import locked, open_workspace
 from tasks.caching import Runtime
 from tasks.collection.task import digest_collection
 from tasks.errors import InputError
@@ -22,7 +23,9 @@ FLOWS = {"train": train, "index": index, "evaluate": evaluate}
 
 def digest(workspace: Path, collection: Path, *, rehash: bool = False) -> str:
     """The digest that the stages of a run on the collection begin with."""
-    with open_run("a test", str(workspace), str(collection), None, Runtime(), rehash) as run:
+    with open_run(
+        "a test", workspace=str(workspace), collection=str(collection), images=None, runtime=Runtime(), rehash=rehash
+    ) as run:
         return digest_collection(run.workspace, run.source)
 
 
@@ -36,7 +39,7 @@ def test_all_files_are_read_again_when_asked_to(tmp_path: Path, monkeypatch: pyt
     status = file.stat()
     file.write_bytes(b"two")
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    stamp = _stamps(list_tree(str(collection)))["0.jpg"]
+    stamp = file_stamps(list_tree(str(collection)))["0.jpg"]
     with sqlite3.connect(open_workspace(workspace).known_files) as database:  # as if the change had left no trace
         database.execute("UPDATE digest SET stamp = ?", (stamp,))
     assert digest(workspace, collection) == before
@@ -50,25 +53,43 @@ class Stopped(InputError):
 
 
 @pytest.mark.parametrize("command", FLOWS)
-@pytest.mark.parametrize("rehash", [False, True])
-def test_commands_hand_the_wish_on_to_their_flows(command: str, rehash: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("option", ["rehash", "wait"])
+@pytest.mark.parametrize("given", [False, True])
+def test_options_reach_the_run(command: str, option: str, given: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     seen: dict[str, Any] = {}
 
-    def run(flow: Any, *args: Any) -> None:
-        seen.update(inspect.signature(flow.fn).bind(*args).arguments)
+    def open_(holder: str, **options: Any) -> None:
+        seen.update(options, holder=holder)
         raise Stopped("seen")
 
-    monkeypatch.setattr(f"scenekin.commands.{command}.run_flow", run)
-    assert scenekin(command, "photos", *["--rehash"] * rehash).sentence == "scenekin: seen"
-    assert seen["rehash"] is rehash
+    monkeypatch.setattr(FLOWS[command], "open_run", open_)
+    assert scenekin(command, "photos", *[f"--{option}"] * given).sentence == "scenekin: seen"
+    assert (seen["holder"], seen["collection"], seen[option]) == (command, "photos", given)
 
 
-@pytest.mark.parametrize("command", FLOWS)
-def test_flows_hand_it_on_to_what_opens_the_workspace(command: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def open_(*args: Any) -> None:
-        assert inspect.signature(open_run).bind(*args).arguments["rehash"] is True
-        raise Stopped("seen")
+def test_libraries_write_inside_the_workspace_only(tmp_path: Path) -> None:
+    before = tempfile.gettempdir(), os.environ.get("MPLCONFIGDIR")
+    with (
+        open_run("a test", workspace=str(tmp_path / "w"), collection="c", images=None, runtime=Runtime()) as run,
+        tempfile.NamedTemporaryFile() as file,
+    ):
+        assert Path(file.name).is_relative_to(run.workspace.root)
+        assert Path(os.environ["MPLCONFIGDIR"]).is_relative_to(run.workspace.root) or before[1]
+    assert (tempfile.gettempdir(), os.environ.get("MPLCONFIGDIR")) == before
+    assert not (tmp_path / "w" / "tmp").exists()
 
-    monkeypatch.setattr(FLOWS[command], "opened", open_)
-    with pytest.raises(Stopped):
-        getattr(FLOWS[command], f"{command}_flow").fn("photos", rehash=True)
+
+def test_a_run_waits_for_a_busy_workspace(tmp_path: Path) -> None:
+    space, order = open_workspace(tmp_path / "workspace"), []
+
+    def run() -> None:
+        with open_run("second", workspace=str(space.root), collection="c", images=None, runtime=Runtime(), wait=True):
+            order.append("second")
+
+    with locked(space, "first"):
+        waiting = threading.Thread(target=run)
+        waiting.start()
+        waiting.join(0.3)
+        order.append("first")
+    waiting.join(30)
+    assert order == ["first", "second"]

@@ -17,8 +17,9 @@ import torch
 from storage.workspace import Workspace, locked
 from tasks import source
 from tasks.demo.collection import write_collection
-from tasks.features import extract as features_extract
-from tasks.training import ridge_stage, triplet_loop
+from tasks.features import stage as features_stage
+from tasks.model.methods import LABELS
+from tasks.training import ridge_stage, triplet_loop, triplet_stage
 from tests.command import SCENEKIN, Outcome, scenekin
 from tests.trained import (
     STEPS,
@@ -72,7 +73,7 @@ def test_the_better_candidate_is_registered(trained: Trained, answer: dict[str, 
     best = max(candidates, key=lambda method: candidates[method]["ndcg_auc"])
     assert answer["metrics"] == {"validation": candidates[best]}
     (run,) = (run for run in trained.training_runs() if run.info.run_id == answer["run_id"])
-    assert run.info.run_name == best
+    assert run.info.run_name == f"{LABELS.get(best, best)} · {trained.collection.name} · v1"
     assert run.data.metrics["best_validation_ndcg_auc"] == pytest.approx(candidates[best]["ndcg_auc"], abs=0.1)
 
 
@@ -113,7 +114,7 @@ def test_the_version_has_signature_example_and_metrics(trained: Trained, answer:
 
 
 def test_a_training_is_tracked(trained: Trained) -> None:
-    runs = {run.info.run_name: run for run in trained.training_runs()}
+    runs = {run.data.tags["method"]: run for run in trained.training_runs()}
     assert {name: run.info.status for name, run in runs.items()} == {"v_v": "FINISHED", "regression": "FINISHED"}
     assert runs["v_v"].data.params["training.dimension"] == runs["regression"].data.params["training.dimension"] == "24"
     assert runs["v_v"].data.metrics.keys() >= LOGGED
@@ -145,23 +146,6 @@ def test_an_identical_training_is_all_cached(trained: Trained, answer: dict[str,
     assert registered_versions(trained.workspace) == [1]
 
 
-def test_prefect_says_so_too(trained: Trained) -> None:
-    from prefect.client.orchestration import get_client
-    from prefect.client.schemas.filters import FlowRunFilter, FlowRunFilterId
-    from prefect.client.schemas.sorting import FlowRunSort
-
-    trained.train()
-    states: dict[str, str | None] = {}
-    with get_client(sync_client=True) as client:
-        (flow,) = client.read_flow_runs(limit=1, sort=FlowRunSort.START_TIME_DESC)
-        until = time.monotonic() + 30
-        while not states.keys() >= set(STEPS.values()) and time.monotonic() < until:
-            time.sleep(0.2)  # the server records task runs a little after they ended
-            runs = client.read_task_runs(flow_run_filter=FlowRunFilter(id=FlowRunFilterId(any_=[flow.id])))
-            states = {run.name.partition("-")[0]: run.state_name for run in runs}
-    assert {stage: states[stage] for stage in STEPS.values()} == dict.fromkeys(STEPS.values(), "Cached")
-
-
 def test_a_moved_workspace_and_collection_stay_cached(trained_copy: Trained) -> None:
     assert steps_run(trained_copy.train("runtime.workers=3", "runtime.batch_size=7").answer) == set()
 
@@ -170,7 +154,7 @@ def test_another_setting_of_one_candidate_reruns_that_candidate(trained_copy: Tr
     answer = trained_copy.train("regression.dimension=12").answer
     assert steps_run(answer) == {"ridge", "ridge embeds", "evaluation", "report"}
     assert answer["model"] == {"name": "scenekin", "version": 2, "aliases": ["challenger"]}
-    assert (answer["promoted"], answer["reason"]) == (False, "waits beside the champion")
+    assert (answer["promoted"], answer["reason"]) == (False, "kept as challenger; not in use")
 
 
 def test_an_equal_model_is_no_other_version(trained_copy: Trained) -> None:
@@ -192,8 +176,8 @@ def test_another_train_image_reruns_all_that_sees_it(trained_copy: Trained, monk
         extracted.extend(paths)
         return extract(backbone, poolings, paths, *others, **options)
 
-    extract = features_extract.extract
-    monkeypatch.setattr(features_extract, "extract", spy)
+    extract = features_stage.extract
+    monkeypatch.setattr(features_stage, "extract", spy)
     changed = change_image(trained_copy.collection, "train")
     answer = trained_copy.train().answer
     assert steps_run(answer) == set(STEPS) - {"vocabulary", "validation features", "neighbours"}
@@ -350,7 +334,7 @@ def test_another_backbone_takes_its_weights_from_a_file(trained_copy: Trained, s
     again = train_small(trained_copy, small, *settings, f"backbone.weights={moved}").answer
     assert all(stage["cached"] for stage in again["stages"])
     gone = train_small(trained_copy, small, *settings, f"backbone.weights={weights}")
-    assert f"No weights file at {weights}" in gone.sentence
+    assert f"No such weights file: {weights}" in gone.sentence
 
 
 # What stops a training.
@@ -388,26 +372,48 @@ def test_a_training_that_ends_early_registers_nothing(
 
 def test_a_rate_at_which_training_diverges_is_never_the_best(trained_copy: Trained) -> None:
     sentence = trained_copy.train("candidates=[v_v]", "v_v.learning_rate=1e30").sentence
-    assert "Training collapsed: all images came to look alike; lower the learning rate" in sentence
+    assert "Training collapsed: all images got nearly the same embedding; lower the learning rate" in sentence
     assert registered_versions(trained_copy.workspace) == [1]
+
+
+def test_a_candidate_that_cannot_win_is_stopped(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The regression is trained first; its score, in whole points, is to beat and part of the key."""
+    beaten: list[object] = []
+    train = triplet_stage.train_triplets
+
+    def spy(*given: Any, **options: Any) -> Any:
+        beaten.append(options["beat"])
+        return train(*given, **{**options, "beat": 101})
+
+    monkeypatch.setattr(triplet_stage, "train_triplets", spy)
+    long = "v_v.refreshes=9", "v_v.patience=2"
+    outcome = trained_copy.train(*long)
+    assert steps_run(outcome.answer) >= {"triplets"}
+    (candidate,) = (each for each in outcome.answer["candidates"] if each["method"] == "regression")
+    assert beaten == [pytest.approx(candidate["metrics"]["ndcg_auc"] - 0.5, abs=0.6)]
+    assert isinstance(beaten[0], int)
+    assert "(V,V) was stopped after 2 of 9 refreshes" in Path(outcome.answer["report"]).read_text()
+    trained_copy.train(*long, "stop_hopeless=false")
+    assert beaten[1:] == [None]
 
 
 def test_a_loss_that_is_not_finite_ends_training(trained_copy: Trained) -> None:
     """P04: the loss, the step and the images are named; the run is FAILED, and what was registered stays so."""
     sentence = trained_copy.train("candidates=[v_v]", "v_v.margin=1e39").sentence
-    assert re.search(r"The loss is (nan|inf) at update 1, with .+; training stops\.", sentence)
+    assert re.search(r"Training stopped: the loss is (nan|inf) at update 1, in a batch with .+\.", sentence)
     assert trained_copy.training_runs()[0].info.status == "FAILED"
     assert registered_versions(trained_copy.workspace) == [1]
 
 
 def test_a_candidate_that_collapsed_is_left_out_and_said(
-    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch
+    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(triplet_loop, "COLLAPSED_SPREAD", 2.0)
     outcome = trained_copy.train("v_v.margin=0.11")
     assert [candidate["method"] for candidate in outcome.answer["candidates"]] == ["regression"]
-    assert "v_v collapsed" in outcome.err
-    assert "v_v collapsed" in Path(outcome.answer["report"]).read_text()
+    assert "(V,V) collapsed" in caplog.text
+    assert "(V,V) stopped early at 1 of 3: training collapsed" in outcome.err
+    assert "(V,V) collapsed" in Path(outcome.answer["report"]).read_text()
     registered = registered_versions(trained_copy.workspace)
     assert "Training collapsed" in trained_copy.train("v_v.margin=0.11", "candidates=[v_v]").sentence
     assert registered_versions(trained_copy.workspace) == registered
@@ -416,12 +422,11 @@ def test_a_candidate_that_collapsed_is_left_out_and_said(
 LONG = ("candidates=[v_v]", "v_v.refreshes=40", "v_v.patience=40")
 
 
-def start_and_signal(trained: Trained, number: int, server: str) -> Outcome:
+def start_and_signal(trained: Trained, number: int) -> Outcome:
     """How a long training in a process of its own ends, sent a signal after its first checkpoint."""
     words = [word for assignment in LONG for word in ("--set", assignment)]
     process = subprocess.Popen(
         [SCENEKIN, "train", trained.collection, "--config", trained.config, *words, "--workspace", trained.workspace],
-        env=os.environ | {"PREFECT_API_URL": server},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -436,11 +441,11 @@ def start_and_signal(trained: Trained, number: int, server: str) -> Outcome:
     return Outcome(process.returncode, out, err)
 
 
-def test_a_killed_training_is_taken_up_again(trained_copy: Trained, prefect_server: str) -> None:
-    assert start_and_signal(trained_copy, signal.SIGKILL, prefect_server).code == -signal.SIGKILL
+def test_a_killed_training_is_taken_up_again(trained_copy: Trained) -> None:
+    assert start_and_signal(trained_copy, signal.SIGKILL).code == -signal.SIGKILL
     (killed,) = (run for run in trained_copy.training_runs() if run.info.status == "RUNNING")
     (checkpoint,) = (trained_copy.workspace / "work").glob("training/*/checkpoint.pt")
-    reached = torch.load(checkpoint, weights_only=True)["progress"]["refresh"]
+    reached = torch.load(checkpoint, weights_only=True)["state"]["refresh"]
     assert 0 < reached < 40
 
     resumed_at = time.time_ns() // 1_000_000
@@ -454,7 +459,7 @@ def test_a_killed_training_is_taken_up_again(trained_copy: Trained, prefect_serv
     assert list((trained_copy.workspace / "work").glob("training/*")) == []
 
 
-def test_a_terminated_training_says_so(trained_copy: Trained, prefect_server: str) -> None:
-    assert start_and_signal(trained_copy, signal.SIGTERM, prefect_server).sentence == "scenekin: Stopped."
+def test_a_terminated_training_says_so(trained_copy: Trained) -> None:
+    assert start_and_signal(trained_copy, signal.SIGTERM).sentence == "scenekin: Stopped."
     assert trained_copy.training_runs()[0].info.status == "KILLED"
     assert registered_versions(trained_copy.workspace) == [1]

@@ -23,7 +23,7 @@ def searcher(trained: Trained) -> Searcher:
 @contextmanager
 def at_once(count: int) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(batch_search, "AT_ONCE", count)
+        patch.setattr(batch_search, "QUERIES_AT_ONCE", count)
         patch.setattr(batch_search, "BATCH", 2)
         yield
 
@@ -76,11 +76,11 @@ def test_the_command_lists_what_it_refused(trained: Trained, tmp_path: Path) -> 
     out, workspace = tmp_path / "out.parquet", ("--workspace", trained.workspace)
     answer = scenekin("search", tmp_path / "list.csv", "--out", out, "--add", "zeppelin", *workspace, "--json").answer
     assert (answer["listed"], answer["answered"], answer["out"]) == (2, 1, str(out))
-    assert answer["refused"] == [{"item": str(images[-1]), "reason": "not an image of a known type"}]
+    assert answer["refused"] == [{"item": str(images[-1]), "reason": "not an image, or of an unknown type"}]
     assert answer["query"]["unknown_terms"] == ["zeppelin"]
     assert pq.read_table(out).num_rows == 10
     told = scenekin("search", "--ids", "all", "--out", out, "--top", 1, *workspace)
-    assert "141 of 141 queries answered" in told.out
+    assert "Results of 141 of 141 queries written to " in told.out
 
 
 def test_an_image_is_a_list_of_one(trained: Trained, searcher: Searcher, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_an_image_is_a_list_of_one(trained: Trained, searcher: Searcher, tmp_pat
 
 def test_where_no_query_can_be_used_nothing_is_written(searcher: Searcher, tmp_path: Path) -> None:
     (tmp_path / "list.txt").write_text("none.jpg\nnowhere.jpg\n")
-    with pytest.raises(InputError, match=r"None of 2 queries can be used; none\.jpg: No such file"):
+    with pytest.raises(InputError, match=r"None of 2 queries is usable; none\.jpg: No such file"):
         search_files(searcher, list_queries(tmp_path / "list.txt"), tmp_path / "out.parquet", Words())
     assert [path.name for path in tmp_path.iterdir()] == ["list.txt"]
 
@@ -115,12 +115,13 @@ def test_longer_results_are_found_for_fewer_queries_at_once(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (["--out", "o.parquet"], "Give a folder or list of images, or --ids all, and --out"),
-        (["--ids", "all"], "and --out F.parquet"),
-        (["--ids", "some", "--out", "o.parquet"], "or --ids all"),
-        ([".", "--text", "dog", "--out", "o.parquet"], "leave out --id and --text"),
-        (["none", "--out", "o.parquet"], "nothing at none"),
-        ([".", "--out", "o.csv"], "o.csv does not end in .parquet"),
+        (["--out", "o.parquet"], "Give exactly one query"),
+        (["--ids", "all"], "name it with --out"),
+        (["--ids", "some", "--out", "o.parquet"], "--ids takes the word all, not 'some'"),
+        ([".", "--text", "dog", "--out", "o.parquet"], "Give exactly one query"),
+        ([".", "--explain", "folder", "--out", "o.parquet"], "without --out"),
+        (["none", "--out", "o.parquet"], "No such file: 'none'"),
+        ([".", "--out", "o.txt"], "Cannot write o.txt: the name must end in .csv or .html or .parquet."),
     ],
 )
 def test_what_bulk_search_needs_is_said(trained: Trained, arguments: list[str], sentence: str) -> None:

@@ -41,11 +41,11 @@ def test_the_report_may_be_csv_and_people_are_told(trained: Trained, tmp_path: P
     out = tmp_path / "report.csv"
     told = scenekin("duplicates", "--threshold", 1, "--out", out, "--workspace", trained.workspace)
     assert told.code == 0
-    assert "copy of extra/copy.jpg" in told.out
+    assert ": exact copy of extra/copy.jpg" in told.out
     assert pyarrow.csv.read_csv(out)["image_id"].to_pylist()[0] == "extra/copy.jpg"
 
 
 def test_another_kind_of_file_is_refused_before_any_work(trained: Trained, tmp_path: Path) -> None:
     out = tmp_path / "report.txt"
     sentence = scenekin("duplicates", "--out", out, "--workspace", trained.workspace).sentence
-    assert sentence == f"scenekin: {out} does not end in .csv or .parquet; give --out such a name."
+    assert sentence == f"scenekin: Cannot write {out}: the name must end in .csv or .parquet."

@@ -36,7 +36,7 @@ def test_the_environment_or_the_current_folder_say_where(tmp_path: Path, monkeyp
 
 def test_everything_lies_below_the_root(tmp_path: Path) -> None:
     workspace = Workspace(tmp_path)
-    parts = ["artifacts", "work", "models", "index", "reports", "prefect_results", "mlflow_artifacts", "known_files"]
+    parts = ["artifacts", "work", "models", "index", "reports", "mlflow_artifacts", "known_files"]
     places = [getattr(workspace, part) for part in parts]
     assert all(place.parent == tmp_path for place in places)
     assert len(set(places)) == len(places)
@@ -47,7 +47,7 @@ def test_a_folder_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> N
     (tmp_path / "file").touch()
     for wrong in (tmp_path / "file", tmp_path / "file" / "below"):
         with pytest.raises(
-            StorageError, match=rf"workspace {wrong} cannot be written .*; give another with --workspace"
+            StorageError, match=rf"Cannot write to the workspace {wrong}: .*; choose another with --workspace"
         ):
             open_workspace(wrong)
 

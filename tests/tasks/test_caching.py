@@ -1,8 +1,9 @@
 import hashlib
+import re
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pytest
@@ -14,7 +15,9 @@ from storage.models import ModelRef
 from storage.source.tree import ChangedFile, Source
 from storage.workspace import Workspace
 from tasks import caching
-from tasks.caching import Runner, Runtime, StageRun, stage
+from tasks.caching import EXECUTE, Runner, Runtime, StageRun, stage
+
+T = TypeVar("T")
 
 CALLS: list[tuple[object, ...]] = []
 ARTIFACT = Artifact(stage="earlier", key="k", digest="d")
@@ -155,7 +158,6 @@ def workspace(tmp_path: Path) -> Workspace:
     return Workspace(tmp_path)
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_the_same_key_runs_once_wherever_and_however(workspace: Workspace) -> None:
     first, second = (
         Runner(workspace, Source("/somewhere"), Runtime()),
@@ -171,7 +173,6 @@ def test_the_same_key_runs_once_wherever_and_however(workspace: Workspace) -> No
     assert len(CALLS) == 2
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_a_hit_whose_files_are_gone_is_a_miss(workspace: Workspace) -> None:
     artifact = Runner(workspace, Source("/somewhere"), Runtime())(sample, "a")
     folder = folder_of(workspace, artifact)
@@ -189,23 +190,35 @@ def test_a_hit_whose_files_are_gone_is_a_miss(workspace: Workspace) -> None:
         assert not runner.reports[-1].cached
 
 
-@pytest.mark.usefixtures("prefect_server")
-def test_files_that_are_whole_are_a_hit_without_prefects_record(workspace: Workspace) -> None:
-    runner = Runner(workspace, Source("/somewhere"), Runtime())
-    artifact = runner(sample, "a")
-    shutil.rmtree(workspace.prefect_results)
-    assert runner(sample, "a") == artifact
+def test_steps_run_as_the_context_says(workspace: Workspace) -> None:
+    steps: list[tuple[str, bool]] = []
+
+    def record(name: str, step: Callable[[], T], /, *, cached: bool = False) -> T:
+        steps.append((name, cached))
+        return step()
+
+    token = EXECUTE.set(record)
+    try:
+        runner = Runner(workspace, Source("/somewhere"), Runtime())
+        assert runner(sample, "a") == runner(sample, "a")
+        assert runner.action(max, 1, 2) == 2
+    finally:
+        EXECUTE.reset(token)
+    assert steps == [("sample", False), ("sample", True), ("max", False)]
     assert len(CALLS) == 1
 
 
-@pytest.mark.usefixtures("prefect_server")
-def test_prefect_keeps_small_records_in_the_workspace(workspace: Workspace) -> None:
-    Runner(workspace, Source("/somewhere"), Runtime())(sample, "long " * 10_000)
-    (record,) = [path for path in workspace.prefect_results.rglob("*") if path.is_file()]
-    assert record.stat().st_size < 5_000
+def test_the_log_names_stage_and_seconds(workspace: Workspace, caplog: pytest.LogCaptureFixture) -> None:
+    runner = Runner(workspace, Source("/somewhere"), Runtime())
+    with caplog.at_level("INFO", "scenekin"):
+        runner(sample, "a")
+        runner(sample, "a")
+    assert [re.sub(r"[\d.]+ s", "", message) for message in caplog.messages] == [
+        "sample: computed in ",
+        "sample: reused in ",
+    ]
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_a_failure_is_raised_and_leaves_only_its_checkpoint(workspace: Workspace) -> None:
     runner = Runner(workspace, Source("/somewhere"), Runtime())
     for _ in range(2):
@@ -217,7 +230,6 @@ def test_a_failure_is_raised_and_leaves_only_its_checkpoint(workspace: Workspace
     assert runner.reports == []
 
 
-@pytest.mark.usefixtures("prefect_server")
 def test_a_stage_knows_how_long_the_earlier_ones_took(workspace: Workspace) -> None:
     for _ in range(2):  # computed, then cached
         runner = Runner(workspace, Source("/somewhere"), Runtime())

@@ -69,7 +69,7 @@ def test_the_picture_shows_both_under_their_maps(
     sheet, explanation = np.asarray(shown(tmp_path / "why.png")), searcher.explain(*two)
     left = 16
     for image_id, map_HW in zip(two, (explanation.map_a_HW, explanation.map_b_HW), strict=True):
-        expected = np.asarray(overlay(decode(searcher.image_of(image_id)), map_HW))
+        expected = np.asarray(overlay(decode(searcher.read_indexed(image_id)), map_HW))
         height, width, _ = expected.shape
         np.testing.assert_array_equal(sheet[64 : 64 + height, left : left + width], expected)
         left += width + 16
@@ -78,10 +78,10 @@ def test_the_picture_shows_both_under_their_maps(
 def test_people_are_told_in_lines(trained: Trained, searcher: Searcher, two: tuple[str, str], tmp_path: Path) -> None:
     lines = explain(trained, *two, "--out", tmp_path / "why.PNG").out.splitlines()
     explanation = searcher.explain(*two)
-    assert lines[0] == f"score {explanation.score:z.3f}, drawn in {tmp_path / 'why.PNG'}"
+    assert lines[0] == f"Similarity {explanation.score:z.3f}; picture written to {tmp_path / 'why.PNG'}"
     assert [int(line.split()[0]) for line in lines[2:7]] == [dimension.index for dimension in explanation.dimensions]
     evident = explanation.evidence_a, explanation.evidence_b
-    assert lines[7:] == [f"no evidence in {two[side]}" for side in (0, 1) if not evident[side]]
+    assert lines[7:] == [f"No evidence in {two[side]}" for side in (0, 1) if not evident[side]]
 
 
 def kite(width: int, height: int) -> Image.Image:
@@ -152,10 +152,10 @@ def test_large_pictures_are_shrunk(trained: Trained, two: tuple[str, str], tmp_p
 @pytest.mark.parametrize(
     ("out", "words"),
     [
-        ("why.jpg", "why.jpg does not end in .png; give --out such a name."),
-        ("none/why.png", "none/why.png cannot be written: No such file or directory."),
-        ("folder.png", "folder.png cannot be written: Is a directory."),
-        ("file/why.png", "file/why.png cannot be written: Not a directory."),
+        ("why.jpg", "Cannot write why.jpg: the name must end in .png."),
+        ("none/why.png", "Cannot write none/why.png: No such file or directory."),
+        ("folder.png", "Cannot write folder.png: Is a directory."),
+        ("file/why.png", "Cannot write file/why.png: Not a directory."),
     ],
 )
 def test_a_wrong_place_is_named(
@@ -179,14 +179,17 @@ def test_a_picture_is_written_whole_or_not_at_all(
 
     monkeypatch.setattr(Image.Image, "save", full_disk)
     sentence = explain(trained, *two, "--out", tmp_path / "why.png").sentence
-    assert sentence == f"scenekin: {tmp_path / 'why.png'} cannot be written: No space left on device."
+    assert sentence == f"scenekin: Cannot write {tmp_path / 'why.png'}: No space left on device."
     assert [path.name for path in tmp_path.iterdir()] == ["why.png"]
     assert (tmp_path / "why.png").read_text() == "the old one"
 
 
 def test_images_that_cannot_be_used_are_named(trained: Trained, two: tuple[str, str], tmp_path: Path) -> None:
     (tmp_path / "text.jpg").write_text("hello")
-    for image, words in (("nobody", "no file 'nobody'"), (tmp_path / "text.jpg", "text.jpg is no usable image")):
+    for image, words in (
+        ("nobody", "No such file or image in the index 'main': 'nobody'."),
+        (tmp_path / "text.jpg", "text.jpg': not an image of a known type"),
+    ):
         assert words in explain(trained, image, two[0], "--out", tmp_path / "why.png").sentence
     assert not (tmp_path / "why.png").exists()
 
@@ -219,7 +222,7 @@ def test_a_result_that_is_gone_is_listed_and_the_others_go_on(
     trained_copy: Trained, searcher: Searcher, two: tuple[str, str], tmp_path: Path
 ) -> None:
     query = tmp_path / "query.jpg"
-    query.write_bytes(searcher.image_of(two[0]))
+    query.write_bytes(searcher.read_indexed(two[0]))
     _, gone, broken, *_ = searcher.search(query, top=5)
     here = Searcher.open(trained_copy.workspace)
     manifest = next((trained_copy.workspace / "index" / "main").glob("*/manifest.json"))
@@ -229,10 +232,10 @@ def test_a_result_that_is_gone_is_listed_and_the_others_go_on(
     outcome = search(trained_copy, query, "--top", 5, "--explain", tmp_path / "why", "--json")
     assert [refusal["item"] for refusal in outcome.answer["refused"]] == [gone.image_id, broken.image_id]
     assert "No such file or directory" in outcome.answer["refused"][0]["reason"]
-    assert "no usable image" in outcome.answer["refused"][1]["reason"]
+    assert "has changed since the index 'main' was made" in outcome.answer["refused"][1]["reason"]
     assert [told["rank"] for told in outcome.answer["explanations"]] == [1, 4, 5]
     lines = search(trained_copy, query, "--top", 5, "--explain", tmp_path / "why").out.splitlines()
-    assert lines[5] == f"3 explained in {tmp_path / 'why'}"
+    assert lines[5] == f"3 explanations written to {tmp_path / 'why'}"
     assert lines[6].startswith(f"  refused {gone.image_id}: ")
 
 
@@ -244,8 +247,8 @@ def test_awkward_ids_name_files_all_the_same(
     from scenekin.commands.explain import explain_results
 
     result = searcher.search(image_id=two[0], top=1)[0]
-    image = searcher.image_of(two[0])
-    monkeypatch.setattr(searcher, "image_of", lambda _: image)
+    image = searcher.read_indexed(two[0])
+    monkeypatch.setattr(searcher, "read_indexed", lambda _: image)
     ids = ["../../etc/passwd", "a b\n*?.jpg", "犬" * 300, "\udcff.jpg", ".."]
     results = [replace(result, rank=rank, image_id=image_id) for rank, image_id in enumerate(ids, start=1)]
     answer = explain_results(searcher, image, results, tmp_path / "why")
@@ -257,7 +260,7 @@ def test_a_place_that_is_no_folder_or_a_text_is_refused(trained: Trained, two: t
     (tmp_path / "file").write_text("mine")
     for folder, words in ((tmp_path / "file", "File exists"), (tmp_path / "file" / "in", "Not a directory")):
         sentence = search(trained, "--id", two[0], "--explain", folder).sentence
-        assert sentence == f"scenekin: {folder} cannot be a folder of pictures: {words}."
+        assert sentence == f"scenekin: Cannot make the folder {folder}: {words}."
     assert (tmp_path / "file").read_text() == "mine"
     sentence = search(trained, "--text", "a dog", "--explain", tmp_path / "why").sentence
-    assert "search by an image or --id, not by --text" in sentence
+    assert "use it with an image file or --id, without --out" in sentence

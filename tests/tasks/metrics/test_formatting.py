@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.metrics.formatting import format_difference, format_figure, format_with_interval
+from tasks.metrics.formatting import format_difference, format_metric, format_with_interval
 
 
 @pytest.mark.parametrize(
@@ -8,7 +8,7 @@ from tasks.metrics.formatting import format_difference, format_figure, format_wi
     [(None, 1, "–"), (1.25, 1, "1.2"), (-0.04, 1, "0.0"), (-3, 2, "-3.00"), (50, 0, "50")],
 )
 def test_metrics_are_text_that_programs_parse(value: float | None, decimals: int, text: str) -> None:
-    assert format_figure(value, decimals) == text
+    assert format_metric(value, decimals) == text
 
 
 def test_intervals_follow_in_brackets() -> None:

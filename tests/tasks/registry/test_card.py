@@ -194,15 +194,16 @@ def test_settings_are_told_up_to_a_number() -> None:
 
 
 def test_changed_settings_have_dotted_names() -> None:
-    defaults = {"seed": 0, "ridge": {"penalties": [1, 2], "pooling": {"kind": "blocks", "scales": 2}}, "weights": None}
-    settings = {"seed": 0, "ridge": {"penalties": [1], "pooling": {"kind": "gap", "scales": 2}}, "weights": "x"}
-    changed = {"ridge.penalties": [1], "ridge.pooling.kind": "gap", "weights": "x"}
+    regression = {"penalties": [1, 2], "pooling": {"kind": "blocks", "scales": 2}}
+    defaults = {"seed": 0, "regression": regression, "weights": None}
+    settings = {"seed": 0, "regression": {"penalties": [1], "pooling": {"kind": "gap", "scales": 2}}, "weights": "x"}
+    changed = {"regression.penalties": [1], "regression.pooling.kind": "gap", "weights": "x"}
     assert changed_settings(settings, defaults) == changed
     assert changed_settings(defaults, defaults) == {}
 
 
 def test_the_longest_card_fits_what_a_registry_holds() -> None:
-    settings = {f"triplets.a_long_name_of_a_setting_{number}": "x" * 200 for number in range(60)}
+    settings = {f"v_v.a_long_name_of_a_setting_{number}": "x" * 200 for number in range(60)}
     problems = {f"a-long-kind-of-problem-{number}": 100_000 for number in range(20)}
     card = write_card(content(settings=settings, validation={"collection": "x" * 300, "problem_counts": problems}))
     assert len(write_card(content())) < len(card) <= 5000

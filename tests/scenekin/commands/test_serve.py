@@ -16,8 +16,8 @@ def started(*arguments: object) -> tuple[subprocess.Popen[str], str]:
     server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert server.stdout is not None
     line = server.stdout.readline()
-    assert line.startswith("scenekin serves the index 'main' at http://"), line
-    return server, line.split()[6]
+    assert line.startswith("Serving index main at http://"), line
+    return server, line.split()[4]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -34,9 +34,18 @@ def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--name", "../main"], "cannot name an index"),
-        (["--host", "256.0.0.1"], "256.0.0.1 port 8080 cannot be listened at"),
-        (["--host", "no.such.host.invalid"], "cannot be listened at"),
+        (["--name", "../main"], "Invalid index name"),
+        (
+            ["--host", "256.0.0.1"],
+            "Cannot listen on 256.0.0.1:8080: unknown host; give --host an address of this machine.",
+        ),
+        (["--host", "no.such.host.invalid"], "Cannot listen on no.such.host.invalid:8080: unknown host"),
+        (["--host", "a" * 70], "unknown host"),
+        (
+            ["--host", "192.0.2.1"],
+            "Cannot listen on 192.0.2.1:8080: not an address of this machine; choose another --host.",
+        ),
+        (["--name", "other"], "no index 'other'"),
     ],
 )
 def test_what_cannot_be_served_is_a_sentence(trained: Trained, arguments: Sequence[str], words: str) -> None:
@@ -47,8 +56,8 @@ def test_a_port_in_use_is_a_sentence(trained: Trained) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         sentence = scenekin("serve", "--port", port, "--workspace", trained.workspace).sentence
-    assert f"127.0.0.1 port {port} cannot be listened at (Address already in use); give another --port" in sentence
+    assert f"Cannot listen on 127.0.0.1:{port}: address already in use; choose another --port." in sentence
 
 
 def test_a_workspace_has_to_be_there(tmp_path: object) -> None:
-    assert "There is no workspace" in scenekin("serve", "--workspace", f"{tmp_path}/none").sentence
+    assert "No such workspace" in scenekin("serve", "--workspace", f"{tmp_path}/none").sentence

@@ -1,0 +1,97 @@
+"""Global options, and the lines that commands share."""
+
+import logging
+from importlib.metadata import version
+from pathlib import Path
+
+import pytest
+
+from scenekin import Searcher
+from scenekin.commands.index import index_text
+from scenekin.console import image_text, refusal_lines
+from tests.command import scenekin, scenekin_process
+from tests.trained import Trained
+
+
+def test_the_version_is_printed() -> None:
+    assert scenekin("--version").out == f"scenekin {version('scenekin')}\n"
+
+
+def test_verbose_logs_and_quiet_prints_results_alone(trained: Trained) -> None:
+    command = "search", "--id", "extra/copy.jpg", "--add", "zeppelin", "--workspace", trained.workspace
+    usual, verbose, quiet = (scenekin(*option, *command) for option in ([], ["--verbose"], ["--quiet"]))
+    assert usual.out == verbose.out == quiet.out
+    assert "zeppelin" in usual.err
+    assert "Opened index main version 1: 141 images" not in usual.err
+    assert "Opened index main version 1: 141 images" in verbose.err
+    assert quiet.err == ""
+    assert scenekin("--verbose", "--quiet", *command).code == 2
+
+
+def test_quiet_shows_no_progress_but_errors(trained: Trained, tmp_path: Path) -> None:
+    command = "search", "--ids", "all", "--workspace", trained.workspace, "--out"
+    assert "Searching" in scenekin(*command, tmp_path / "out.csv").err
+    assert scenekin("--quiet", *command, tmp_path / "out.csv").err == ""
+    assert scenekin("--quiet", *command, tmp_path / "none" / "out.csv").sentence
+
+
+def test_commands_leave_other_loggers_alone(trained: Trained) -> None:
+    before = logging.getLogger().handlers[:]
+    scenekin("--verbose", "search", "--id", "extra/copy.jpg", "--workspace", trained.workspace)
+    assert logging.getLogger().handlers == before
+
+
+def test_completion_can_be_installed() -> None:
+    assert "_SCENEKIN_COMPLETE" in scenekin_process("--show-completion", environment={"SHELL": "/bin/bash"}).out
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 4, 15])
+def test_refusals_are_summarised(count: int) -> None:
+    lines = refusal_lines([{"item": f"{number}.jpg", "reason": "empty file"} for number in range(count)])
+    assert lines[:3] == [f"  refused {number}.jpg: empty file" for number in range(min(3, count))]
+    assert lines[3:] == ([f"  and {count - 3} more; --json lists all"] if count > 3 else [])
+
+
+def test_an_image_is_shown_by_path_id_and_caption(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    searcher = Searcher.open(trained.workspace)
+    monkeypatch.chdir(trained.collection)
+    assert image_text(searcher, "extra/copy.jpg") == "extra/copy.jpg"
+    monkeypatch.setattr(searcher, "caption_of", lambda _: "A dog " * 20)
+    shown = image_text(searcher, "extra/copy.jpg")
+    assert shown == f'extra/copy.jpg  "{("A dog " * 20)[:57].rstrip()}..."'
+    searcher.image_ids[0], searcher.row_of["139"] = "139", 0
+    searcher.manifest = searcher.manifest.model_copy(update={"images_root": "s3://bucket/photos/"})
+    assert image_text(searcher, "139").startswith("s3://bucket/photos/extra/copy.jpg  (id 139)")
+
+
+def test_indexing_again_counts_refusals_that_are_known(trained_copy: Trained) -> None:
+    command = "index", trained_copy.collection, "--name", "copy", "--workspace", trained_copy.workspace
+    first = scenekin(*command).out
+    assert "Index copy version 1: 141 images (141 added, 0 changed, " in first
+    assert "  refused train/zz-broken.jpg: not an image of a known type" in first
+    again = scenekin(*command).out
+    assert "zz-broken.jpg" not in again
+    assert "  1 refused as before; --json lists all\n" in again
+    (trained_copy.collection / "extra" / "torn.jpg").write_bytes(b"")
+    third = scenekin(*command).out
+    assert "  refused extra/torn.jpg: empty file\n" in third
+    assert "  1 refused as before; --json lists all\n" in third
+    assert len(scenekin(*command, "--json").answer["refused"]) == 2
+
+
+def test_renames_are_counted_where_the_index_tells_them() -> None:
+    from flows.results import IndexResult, ModelVersion
+
+    counts = {"name": "main", "version": 2, "images": 20, "added": 1, "changed": 2, "removed": 0, "unchanged": 7}
+    result = IndexResult(
+        index={**counts, "renamed": 10},
+        model=ModelVersion(name="scenekin", version=1),
+        refused=[],
+        problem_counts={"no-caption": 1200, "bad-row": 1},
+        seconds=1.5,
+        stages=[],
+    )
+    assert index_text(result).splitlines() == [
+        "Index main version 2: 20 images (1 added, 2 changed, 10 renamed, 0 removed), 0 refused, 1.5 s",
+        "  problems: 1,200 no-caption, 1 bad-row; `scenekin check` lists them",
+    ]
