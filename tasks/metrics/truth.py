@@ -48,7 +48,7 @@ def make_truth(tfidf_NV: csr_array, *, seed: int = 0, queries: int = QUERIES) ->
 
 
 def draw_queries(tfidf_NV: csr_array, *, seed: int = 0, queries: int = QUERIES) -> tuple[np.ndarray, int]:
-    """Draw up to `queries` seeded images with a weighted stem → (query_Q, images without one)."""
+    """Draw up to `queries` seeded images with a weighted stem → (query_Q, number of images without one)."""
     eligible = np.flatnonzero(np.diff(tfidf_NV.indptr) > 0)
     query_Q = np.sort(np.random.default_rng(seed).permutation(eligible)[:queries])
     return query_Q, tfidf_NV.shape[0] - len(eligible)
