@@ -1,6 +1,5 @@
 """The `scenekin` command. Commands import lazily, so that a search loads neither Prefect nor MLflow."""
 
-import io
 import os
 import sys
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from scenekin.console import LOGGER, configure_logging
 from scenekin.errors import InputError, NoTextModel, StorageError
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Workspace
+from scenekin.streams import open_streams, use_utf8
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -52,11 +52,19 @@ LIBRARY_DEFAULTS = {
 
 def main() -> None:
     """The entry point."""
+    use_utf8()
+    open_streams()
     end_soon_on_interrupt()
     LOGGER.propagate = False  # Prefect's handlers would print each message again
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not fit the terminal's encoding
-    app()
+    try:
+        app()
+    except OSError as error:  # while printing help, say on a full disk; commands report their own
+        sys.exit(f"scenekin: {_os_error_text(error)}")
+
+
+def _os_error_text(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}." if error.filename else f"Cannot read or write: {reason}."
 
 
 def _print_version(wanted: bool) -> None:
@@ -99,7 +107,7 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
         except BrokenPipeError:
             raise  # the reader of the output has closed it: typer exits quietly
         except OSError as error:
-            message = f"{error.filename or 'A file'}: {error.strerror or error}."
+            message = _os_error_text(error)
         except KeyboardInterrupt:
             message = "Stopped."
         print(f"scenekin: {message}", file=sys.stderr)
