@@ -1,9 +1,9 @@
-"""Images per second of a network on the CPU: torch as it is, torch with batch norms folded, OpenVINO.
+"""Measure images per second of a network on the CPU: plain torch, torch with folded batch norms, OpenVINO.
 
     python benchmarks/acceleration.py [BACKBONE] [--compile]
 
-Weights are random and images lie in memory: one batch a round. Ratios are to plain and to folded torch;
-they grow where other programs keep the cores busy, so look at the load beside them.
+Weights are random and images are in memory; a round is one batch. Speed is also given relative to plain and to folded
+torch. The ratios grow when other programs keep the cores busy.
 """
 
 import argparse
@@ -19,18 +19,18 @@ from tasks.model.architectures import ARCHITECTURES, create_backbone
 from tasks.model.backbone import Outputs
 from tasks.model.config import BackboneConfig
 from tasks.model.device import choose_device
-from tasks.model.inference import WORTH, accelerate, fold_batch_norm
+from tasks.model.inference import OPENVINO_FROM, fold_batch_norm, optimise_for_inference
 
 PLAIN, FOLDED = "torch, plain", "torch, folded"
 
 
 def measure(args: argparse.Namespace) -> None:
-    """Print images per second of each, and how many times as fast as torch it is."""
+    """Print images per second of each variant, and its speed relative to torch."""
     device = choose_device("cpu")
     network = create_backbone(BackboneConfig(name=args.backbone), pretrained=False)
     folded = fold_batch_norm(network)
     started = time.perf_counter()
-    compiled = accelerate(network, device, WORTH)
+    compiled = optimise_for_inference(network, device, OPENVINO_FROM)
     print(f"preparing OpenVINO took {time.perf_counter() - started:.1f} s")
     images_BCHW = torch.randn(args.batch, 3, args.size, args.size)
     last_BCHW = images_BCHW.to(memory_format=torch.channels_last)
@@ -55,7 +55,7 @@ def measure(args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Read the arguments, measure."""
+    """Read the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("backbone", nargs="?", choices=sorted(ARCHITECTURES), default=BackboneConfig().name)
     parser.add_argument("--batch", type=int, default=32)

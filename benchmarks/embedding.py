@@ -1,4 +1,4 @@
-"""Images per second of embedding files against the same network's bare forward pass over pixels in memory.
+"""Measure embedding of image files against the bare forward pass of the same network over pixels in memory.
 
     python benchmarks/embedding.py [FOLDER]
 
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from pictures import pictures, read
 from rounds import seconds
+from sample_images import read, sample_images
 
 from tasks.embedding.embed import embed_images
 from tasks.images.loader import load_batches
@@ -26,10 +26,10 @@ DIMENSION = 512
 
 
 def scene_model(size: int, pooling: PoolingConfig) -> SceneModel:
-    """The default network with a projection of the usual size."""
+    """Return the default network with a projection of the default size."""
     config = BackboneConfig(size=size)
     channels = ARCHITECTURES[config.name].channels
-    described = ModelConfig(
+    recipe = ModelConfig(
         method="benchmark",
         backbone=config,
         preprocessing=preprocessing_of(config),
@@ -38,7 +38,7 @@ def scene_model(size: int, pooling: PoolingConfig) -> SceneModel:
         dimension=DIMENSION,
     )
     head = Projection(torch.zeros(channels), torch.randn(channels, DIMENSION) / channels**0.5)
-    return SceneModel(described, create_backbone(config), head)
+    return SceneModel(recipe, create_backbone(config), head)
 
 
 def measure(paths: list[str], args: argparse.Namespace) -> None:
@@ -55,7 +55,7 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
         with torch.inference_mode(), precision:
             for images_BCHW in ready:
                 feature_map_BCHW = model.backbone(images_BCHW)
-        feature_map_BCHW.sum().item()  # waits for a GPU
+        feature_map_BCHW.sum().item()  # waits for the GPU
 
     def embedding() -> None:
         for _ in embed_images(model, paths, read, device=device, **loading):
@@ -70,7 +70,7 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Read the arguments, find or draw images, measure."""
+    """Read the arguments, find or draw images, and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
     parser.add_argument("--images", type=int, default=256)
@@ -80,7 +80,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--device", default="auto")
     args = parser.parse_args()
-    with pictures(args.folder, args.images) as paths:
+    with sample_images(args.folder, args.images) as paths:
         measure(paths, args)
 
 

@@ -1,9 +1,9 @@
-"""What fine-tuning the whole network costs beyond passing the same images through it.
+"""Measure what fine-tuning the whole network costs beyond passing the same images through it.
 
     python benchmarks/finetuning.py [FOLDER]
 
-A refresh (mining and its updates, from files) against a bare forward pass of the mined pool and bare forward and
-backward passes of every update's images, pixels in memory. Without a folder, scenes are drawn.
+Compare a refresh (mining and its updates, reading files) with a bare forward pass over the mined pool and bare forward
+and backward passes over the images of every update, from pixels in memory. Without a folder, scenes are drawn.
 """
 
 import argparse
@@ -13,8 +13,8 @@ from pathlib import Path
 import numpy as np
 import torch
 from embedding import scene_model
-from pictures import pictures, read
 from rounds import seconds
+from sample_images import read, sample_images
 from torch import Tensor
 
 from tasks.images.loader import load_pixels
@@ -23,8 +23,9 @@ from tasks.model.config import PoolingConfig
 from tasks.model.device import choose_device
 from tasks.training.config import TripletConfig
 from tasks.training.embedders import through_network
+from tasks.training.losses import TERMS
 from tasks.training.mining import Relevance
-from tasks.training.triplet_loop import train_triplets
+from tasks.training.triplet_loop import Learner, train_triplets
 
 
 def measure(paths: list[str], args: argparse.Namespace) -> None:
@@ -33,8 +34,8 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
     model = scene_model(args.size, PoolingConfig(kind="rmac_mean")).to(device).train()
     loaded = {path: load_pixels(path, read, model.config.preprocessing) for path in paths}
     shape = Counter(pixels_HWC.shape for pixels_HWC in loaded.values()).most_common(1)[0][0]
-    paths = [path for path in paths if loaded[path].shape == shape]  # so that a bare pass is one batch, made before
-    embed = through_network(model, paths, read, device=device, workers=args.workers)
+    paths = [path for path in paths if loaded[path].shape == shape]  # so that a bare pass is a single batch
+    embed = through_network(model, paths, read, device=device, workers=args.workers, chunk=len(paths))
     images = np.arange(len(paths))
     relevance = Relevance(np.stack([(images + step) % len(paths) for step in range(1, 9)], axis=1), images)
     config = TripletConfig(
@@ -44,13 +45,14 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
     ready_NCHW = normalise(pixels_NHWC, model.config.preprocessing).to(device)
     passes: list[tuple[np.ndarray, bool]] = []
 
-    def noted(rows: np.ndarray) -> Tensor:
+    def recorded(rows: np.ndarray) -> Tensor:
         passes.append((rows, torch.is_grad_enabled()))
         return embed(rows)
 
     def refresh() -> None:
         passes.clear()
-        train_triplets(model, noted, relevance, config, seed=0, validate=lambda: 0.0)
+        learner = Learner(model, TERMS["v_v"], {"image": recorded})
+        train_triplets(learner, relevance, config, seed=0, validate=lambda: 0.0)
 
     def bare() -> None:
         precision = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
@@ -60,11 +62,11 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
             if learns:
                 score.backward()
                 model.zero_grad()
-            score.item()  # waits for a GPU
+            score.item()  # waits for the GPU
 
     taken = seconds({"refresh": refresh, "bare passes": bare}, args.rounds)
-    mined, learnt = (sum(len(rows) for rows, learns in passes if learns == kind) for kind in (False, True))
-    print(f"{mined} images mined, {learnt} in {args.updates} updates, {torch.get_num_threads()} threads, {device}")
+    mined, learned = (sum(len(rows) for rows, learns in passes if learns == kind) for kind in (False, True))
+    print(f"{mined} images mined, {learned} in {args.updates} updates, {torch.get_num_threads()} threads, {device}")
     for name, seconds_R in taken.items():
         print(f"  {name:12} {np.median(seconds_R):8.2f} s")
     overhead_R = 100 * (taken["refresh"] / taken["bare passes"] - 1)
@@ -72,18 +74,18 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
 
 
 def main() -> None:
-    """Read the arguments, find or draw images, measure."""
+    """Read the arguments, find or draw images, and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", nargs="?", type=Path)
-    parser.add_argument("--images", type=int, default=128, help="how many are mined at a refresh")
-    parser.add_argument("--batch", type=int, default=16, help="triplets of an update")
+    parser.add_argument("--images", type=int, default=128, help="number of images mined per refresh")
+    parser.add_argument("--batch", type=int, default=16, help="triplets per update")
     parser.add_argument("--updates", type=int, default=4)
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--device", default="auto")
     args = parser.parse_args()
-    with pictures(args.folder, args.images) as paths:
+    with sample_images(args.folder, args.images) as paths:
         measure(paths, args)
 
 

@@ -1,8 +1,8 @@
-"""Mining hard triplets of a pool against the matrix product that it cannot do without.
+"""Measure mining hard triplets of a pool against the matrix product that it needs at least.
 
     python benchmarks/mining.py [--pool 5000] [--dimension 2048] [--hardest 100]
 
-Embeddings are drawn; every query has 9 relevant images in the pool, as METHOD.md 5 has it.
+Embeddings are random; every query has 9 relevant images in the pool (METHOD.md 5).
 """
 
 import argparse
@@ -20,7 +20,7 @@ K, RELEVANT, MARGIN = 32, 9, 0.1
 
 
 def drawn_pool(images: int, queries: int, seed: int = 0) -> tuple[Pool, Relevance]:
-    """A pool of all images: random queries, each with some of its random relevant images."""
+    """Return a pool of all images: random queries, each with random relevant images."""
     random = np.random.default_rng(seed)
     index_NK = random.integers(images, size=(images, K))
     relevance = Relevance(index_NK, np.arange(images))
@@ -29,7 +29,7 @@ def drawn_pool(images: int, queries: int, seed: int = 0) -> tuple[Pool, Relevanc
 
 
 def by_pairs(pool: Pool, embedding_PD: Tensor, relevance: Relevance, hardest: int) -> None:
-    """A top-k for every pair of a query and a relevant image, as the definition reads."""
+    """Run a top-k for every pair of a query and a relevant image, following the definition literally."""
     score_QP = embedding_PD[torch.from_numpy(pool.query_Q)] @ embedding_PD.T
     for query, score_P in enumerate(score_QP):
         for relevant in pool.relevant_QR[query]:
@@ -39,7 +39,7 @@ def by_pairs(pool: Pool, embedding_PD: Tensor, relevance: Relevance, hardest: in
 
 
 def main() -> None:
-    """Read the arguments, draw a pool, measure."""
+    """Read the arguments, draw a pool and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--pool", type=int, default=5000)
     parser.add_argument("--queries", type=int, default=500)
@@ -55,7 +55,7 @@ def main() -> None:
         {
             "mine": partial(mine, pool, embedding_PD, embedding_PD, relevance, args.hardest, MARGIN),
             "matrix product": lambda: query_QD @ embedding_PD.T,
-            "a top-k a pair": partial(by_pairs, pool, embedding_PD, relevance, args.hardest),
+            "a top-k per pair": partial(by_pairs, pool, embedding_PD, relevance, args.hardest),
         },
         args.rounds,
     )

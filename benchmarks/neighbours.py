@@ -1,8 +1,8 @@
-"""Exact nearest neighbours by caption similarity against other ways of computing the same products.
+"""Measure exact nearest neighbours by caption similarity against other ways of computing the same products.
 
     python benchmarks/neighbours.py [--images 6000]
 
-The vectors are drawn: stems by Zipf's law, about 25 an image, as captions of photographs have.
+Vectors are random: stems by Zipf's law, about 25 per image, as in captions of photographs.
 """
 
 import argparse
@@ -19,7 +19,7 @@ K = 32
 
 
 def drawn_tfidf(images: int, stems: int, seed: int = 0) -> csr_array:
-    """tfidf_NV: rows of unit length."""
+    """Return tfidf_NV with rows of unit length."""
     random = np.random.default_rng(seed)
     frequency_V = 1 / np.arange(1, stems + 1)
     drawn_NT = random.choice(stems, size=(images, 40), p=frequency_V / frequency_V.sum())
@@ -32,7 +32,7 @@ def drawn_tfidf(images: int, stems: int, seed: int = 0) -> csr_array:
 
 
 def by_blocks_of_dense(tfidf_NV: csr_array, sparse_product: bool) -> None:
-    """The best K of each row of a product with all, held a block at a time."""
+    """Select the best K of each row of the full product, one block of rows at a time."""
     dense_VN = None if sparse_product else tfidf_NV.T.toarray()
     for start in range(0, tfidf_NV.shape[0], BLOCK_ROWS):
         block_BV = tfidf_NV[start : start + BLOCK_ROWS]
@@ -41,7 +41,7 @@ def by_blocks_of_dense(tfidf_NV: csr_array, sparse_product: bool) -> None:
 
 
 def main() -> None:
-    """Read the arguments, draw vectors, measure."""
+    """Read the arguments, draw vectors and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=6000)
     parser.add_argument("--stems", type=int, default=5000)
@@ -58,7 +58,7 @@ def main() -> None:
         },
         args.rounds,
     )
-    print(f"{args.images} images, {args.stems} stems, {tfidf_NV.nnz / args.images:.0f} a row, k = {K}")
+    print(f"{args.images} images, {args.stems} stems, {tfidf_NV.nnz / args.images:.0f} per row, k = {K}")
     for name, seconds_R in taken.items():
         print(f"  {name:30} {np.median(seconds_R):8.2f} s")
 

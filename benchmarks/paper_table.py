@@ -1,8 +1,8 @@
-"""The paper's Table 2 on a captioned collection: every method, with the stochastic ones trained from several seeds.
+"""Print the paper's Table 2 for a captioned collection: every method, trained from several seeds.
 
     python benchmarks/paper_table.py COLLECTION [--config all-methods] [--seeds 0 1 2] [--split test] [--workspace DIR]
 
-Features are computed once; each seed costs a training of every candidate and an evaluation.
+Features are computed once; each seed takes a training of every candidate and an evaluation.
 """
 
 import argparse
@@ -17,20 +17,20 @@ AUCS = ("ndcg_auc", "pcc_auc")
 
 
 def scenekin(*args: str) -> dict[str, Any]:
-    """The answer of a command."""
+    """Run a command and return its JSON."""
     command = [sys.executable, "-c", "from scenekin.cli import main; main()", *args, "--json"]
-    answer: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
-    return answer
+    result: dict[str, Any] = json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
+    return result
 
 
 def interval(summary: dict[str, Any], auc: str) -> str:
-    """95 % over queries, of one seed."""
+    """Format the 95 % interval over queries of one seed."""
     bounds = summary[f"{auc}_interval"]
     return "" if bounds is None else "({:.1f}–{:.1f})".format(*bounds)
 
 
 def main() -> None:
-    """Train and evaluate once a seed; print a row a method."""
+    """Train and evaluate once per seed; print a row per method."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("collection")
     parser.add_argument("--config", default="all-methods")
@@ -50,13 +50,13 @@ def main() -> None:
             seconds[candidate["method"]].append(candidate["seconds"])
     print(f"{'method':32} " + "  ".join(f"{auc:38}" for auc in AUCS) + "  seconds")
     for method, summaries in found.items():
-        figures = []
+        columns = []
         for auc in AUCS:
             values = [summary[auc] for summary in summaries if summary[auc] is not None]
             spread = f"{mean(values):.1f} ± {stdev(values) if len(values) > 1 else 0:.1f}" if values else "undefined"
-            figures.append(f"{spread:12} {' '.join(interval(summary, auc) for summary in summaries[:1]):25}")
+            columns.append(f"{spread:12} {' '.join(interval(summary, auc) for summary in summaries[:1]):25}")
         took = f"{mean(seconds[method]):.0f}" if seconds[method] else ""
-        print(f"{summaries[0]['label']:32} " + "  ".join(figures) + f"  {took}")
+        print(f"{summaries[0]['label']:32} " + "  ".join(columns) + f"  {took}")
 
 
 if __name__ == "__main__":

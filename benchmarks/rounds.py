@@ -1,4 +1,4 @@
-"""Variants measured by turns, so that whatever else the machine does slows them alike."""
+"""Measure variants in turns, so that other load on the machine slows them alike."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -9,7 +9,7 @@ Variants = Mapping[str, Callable[[], object]]
 
 
 def seconds(variants: Variants, rounds: int) -> dict[str, np.ndarray]:
-    """seconds_R that each variant took in every round; one more round before warms up."""
+    """Return seconds_R of each variant in every round, after one round of warm-up."""
     taken: dict[str, list[float]] = {name: [] for name in variants}
     for _ in range(rounds + 1):
         for name, run in variants.items():

@@ -1,9 +1,9 @@
-"""Exact search of stored float16 vectors against faiss's flat index, which holds them in float32.
+"""Measure exact search of stored float16 vectors against faiss's flat index of float32 vectors.
 
-    python benchmarks/searching.py [--threads 2] [--rounds 7]
+    python benchmarks/searching.py [--threads 2] [--rounds 5] [--sizes 200000x512 100000x2048]
 
-Both have the same threads and take turns. The vectors are drawn and lie in a file that is mapped, as an index's are;
-their values do not matter to the time, and the answers have to be equal.
+Both use the same number of threads and take turns. Vectors are random, in a memory-mapped file like an index's. Both
+should return the same rows; the last column shows how many agree.
 """
 
 import argparse
@@ -19,29 +19,29 @@ from rounds import seconds
 
 from tasks.search.ranking import rank
 
-SIZES = ((200_000, 512), (100_000, 2048))
+SIZES = ("200000x512", "100000x2048")
 QUERIES = (1, 1000)
 TOP = 10
 STEP = 10_000
 
 
 def drawn(random: np.random.Generator, rows: int, dimension: int) -> np.ndarray:
-    """Vectors of unit length."""
+    """Return random vectors of unit length."""
     values_ND = random.standard_normal((rows, dimension), np.float32)
     values_ND /= np.linalg.norm(values_ND, axis=1, keepdims=True)
     return values_ND
 
 
 def stored(file: Path, rows: int, dimension: int, random: np.random.Generator) -> np.ndarray:
-    """embedding_ND, float16, memory-mapped."""
+    """Write and map embedding_ND, float16; copy-on-write, as torch warns of read-only arrays."""
     with file.open("wb") as out:
-        for _ in range(0, rows, STEP):
-            drawn(random, STEP, dimension).astype(np.float16).tofile(out)
-    return np.memmap(file, np.float16, "r", shape=(rows, dimension))
+        for start in range(0, rows, STEP):
+            drawn(random, min(STEP, rows - start), dimension).astype(np.float16).tofile(out)
+    return np.memmap(file, np.float16, "c", shape=(rows, dimension))
 
 
 def flat_index(embedding_ND: np.ndarray) -> faiss.IndexFlatIP:
-    """The same vectors in faiss."""
+    """Return a faiss index of the same vectors."""
     index = faiss.IndexFlatIP(embedding_ND.shape[1])
     for start in range(0, len(embedding_ND), STEP):
         index.add(embedding_ND[start : start + STEP].astype(np.float32))
@@ -49,12 +49,12 @@ def flat_index(embedding_ND: np.ndarray) -> faiss.IndexFlatIP:
 
 
 def spread(values_R: np.ndarray) -> str:
-    """Median and range."""
+    """Format median and range."""
     return f"{np.median(values_R):8.3f} ({values_R.min():.3f}–{values_R.max():.3f})"
 
 
 def measure(embedding_ND: np.ndarray, random: np.random.Generator, rounds: int) -> None:
-    """A row of the table for each number of queries."""
+    """Print a row of the table for each number of queries."""
     index = flat_index(embedding_ND)
     for count in QUERIES:
         query_BD = drawn(random, count, embedding_ND.shape[1])
@@ -67,10 +67,11 @@ def measure(embedding_ND: np.ndarray, random: np.random.Generator, rounds: int) 
 
 
 def main() -> None:
-    """Read the arguments, draw vectors, measure."""
+    """Read the arguments, draw vectors and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--sizes", nargs="+", default=SIZES, metavar="ROWSxDIMENSION")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
     faiss.omp_set_num_threads(args.threads)
@@ -78,7 +79,7 @@ def main() -> None:
     heads = [f"{head:>28}" for head in ("rank", "faiss flat", "faiss / rank")]
     print(f"{'vectors':>15} {'queries':>7}", *heads, f"{'same rows':>10}")
     random = np.random.default_rng(0)
-    for rows, dimension in SIZES:
+    for rows, dimension in (map(int, size.split("x")) for size in args.sizes):
         with tempfile.TemporaryDirectory() as folder:
             measure(stored(Path(folder, "vectors"), rows, dimension, random), random, args.rounds)
 

@@ -1,9 +1,9 @@
-"""What it costs to bring an index up to date, against building it.
+"""Measure refreshing an index against building it.
 
     python benchmarks/updating.py [--images 20000] [--changed 200] [--network]
 
-Images are generated, of 160 x 120 pixels. Without --network a stub stands for the network, so that only reading,
-comparing, writing and checking are timed; the network's own time is measured on 64 images and added in the last column.
+Images are random, 160 x 120 pixels. Without --network a stub replaces the network, so that only reading, comparing,
+writing and checking are timed; the network's own time is measured on 64 images and added in the last column.
 """
 
 import argparse
@@ -27,14 +27,14 @@ from flows.index import index as index_collection
 from flows.results import IndexResult
 from flows.train import train
 from tasks.demo.collection import write_collection
-from tasks.embedding import embed
+from tasks.embedding import stage as embedding_stage
 
 SIZE = (160, 120)
-SETTLED = 2.5  # seconds after which a file that was written is taken to stay as it is
+SETTLED = 2.5  # seconds after which a written file counts as unchanging
 
 
 def write_images(folder: Path, numbers: Sequence[int], seed: int) -> None:
-    """Noise upon a colour: no two are alike."""
+    """Write images of random colour patches; no two are alike."""
     for number in numbers:
         random = np.random.default_rng((seed, number))
         colour = random.integers(256, size=(12, 16, 3), dtype=np.uint8)
@@ -42,7 +42,7 @@ def write_images(folder: Path, numbers: Sequence[int], seed: int) -> None:
 
 
 def stub(model: Any, paths: Sequence[str], *_: Any, batch_size: int, **__: Any) -> Iterator[tuple[Any, torch.Tensor]]:
-    """Drawn vectors in the place of embeddings."""
+    """Yield random vectors in place of embeddings."""
     generator = torch.Generator().manual_seed(len(paths))
     for start in range(0, len(paths), batch_size):
         rows = tuple(range(start, min(start + batch_size, len(paths))))
@@ -58,11 +58,11 @@ def index(collection: Path, workspace: Path) -> tuple[float, IndexResult]:
 
 
 def main() -> None:
-    """Read the arguments, train on a few drawn scenes, generate images, measure."""
+    """Read the arguments, train on a few drawn scenes, generate images and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=20_000)
     parser.add_argument("--changed", type=int, default=200)
-    parser.add_argument("--network", action="store_true", help="time the network too")
+    parser.add_argument("--network", action="store_true", help="use the real network")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
         workspace, scenes, collection, few = (Path(temporary, name) for name in ("space", "scenes", "images", "few"))
@@ -76,9 +76,9 @@ def main() -> None:
         collection.mkdir()
         write_images(collection, range(args.images), seed=0)
         if not args.network:
-            embed.embed_images = stub
-        print(f"{args.images} images; the network takes {1000 * network:.0f} ms an image")
-        print(f"  {'':34}{'seconds':>9}{'of building':>13}{'with network':>14}  slowest steps")
+            embedding_stage.embed_images = stub
+        print(f"{args.images} images; the network takes {1000 * network:.0f} ms per image")
+        print(f"  {'':34}{'seconds':>9}{'of a build':>13}{'with network':>14}  slowest steps")
         whole: list[float] = []
         for label, changed in (
             ("build", args.images),
@@ -92,9 +92,9 @@ def main() -> None:
             taken, result = index(collection, workspace)
             whole.append(taken + changed * network)
             steps = sorted(result.stages, key=lambda stage: -stage.seconds)[:2]
-            told = ", ".join(f"{step.name} {step.seconds:.1f} s" for step in steps)
+            slowest = ", ".join(f"{step.name} {step.seconds:.1f} s" for step in steps)
             share = f"{taken / (whole[0] - args.images * network):.1%}"
-            print(f"  {label:34}{taken:9.1f}{share:>13}{whole[-1] / whole[0]:>14.1%}  {told}", flush=True)
+            print(f"  {label:34}{taken:9.1f}{share:>13}{whole[-1] / whole[0]:>14.1%}  {slowest}", flush=True)
 
 
 if __name__ == "__main__":

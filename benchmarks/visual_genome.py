@@ -1,9 +1,9 @@
-"""Seconds and peak memory of reading Visual Genome as a stream, beside `json.load` of the same file.
+"""Measure time and peak memory of reading Visual Genome as a stream against `json.load` of the same file.
 
     python benchmarks/visual_genome.py [--images 108077]
 
-The file is drawn: 50 regions an image with phrases of five words and the dataset's own keys. `check` is all that
-`scenekin check` does: besides reading, a tiny picture of its own for each image, and the tables.
+The file is random: 50 regions per image with phrases of five words and the dataset's own keys. `check` is everything
+that `scenekin check` does: reading, decoding a tiny picture for each image, and making the tables.
 """
 
 import argparse
@@ -35,7 +35,7 @@ WORDS = 6000
 
 
 def write_collection(folder: Path, images: int, regions: int) -> None:
-    """Both lists, entry by entry."""
+    """Write both lists, entry by entry."""
     draw = random.Random(0)
     words = ["".join(draw.choices("abcdefghijklmnopqrstuvwxyz", k=draw.randint(2, 9))) for _ in range(WORDS)]
     with (folder / IMAGE_DATA).open("w") as listing, (folder / REGIONS).open("w") as described:
@@ -62,12 +62,12 @@ def write_collection(folder: Path, images: int, regions: int) -> None:
 
 
 def folder_of(image_id: int) -> str:
-    """Which of the two folders has the image."""
+    """Return which of the two folders contains the image."""
     return "VG_100K_2" if image_id % 2 else "VG_100K"
 
 
 def open_files(folder: Path) -> Files:
-    """Both lists, and a picture of noise for each image, drawn when it is opened."""
+    """Return both lists, and for each image a picture of noise that is drawn when opened."""
     images = len(json.loads((folder / IMAGE_DATA).read_bytes()))
 
     def opened(path: str) -> BinaryIO:
@@ -82,19 +82,19 @@ def open_files(folder: Path) -> Files:
 
 
 def load(folder: Path) -> object:
-    """The peer: all at once."""
+    """Load the file at once, for comparison."""
     with (folder / REGIONS).open("rb") as stream:
         return json.load(stream)
 
 
 def read(folder: Path) -> object:
-    """The reader alone."""
+    """Run the reader alone."""
     files = open_files(folder)
     return READERS["visual-genome"].read(files, files, CollectionConfig())
 
 
 def check(folder: Path) -> object:
-    """Gathered, assembled, counted and made into tables."""
+    """Gather, assemble, count and make tables."""
     files = open_files(folder)
     collection = gather(files, files, None, CollectionConfig(), workers=2, progress=progress)
     summary(collection)
@@ -105,17 +105,17 @@ VARIANTS: dict[str, Callable[[Path], object]] = {"json.load": load, "reader": re
 
 
 def run_alone(variant: str, folder: Path) -> tuple[float, float]:
-    """Seconds, and the peak of resident memory in GB, in a process of its own."""
+    """Return the seconds and the peak resident memory in GB of a separate process."""
     command = [sys.executable, __file__, "--run", variant, str(folder)]
     seconds, kilobytes = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return seconds, kilobytes * 1024 / 1e9
 
 
 def main() -> None:
-    """Read the arguments, draw the files, measure each variant."""
+    """Read the arguments, draw the files and measure each variant."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, default=108_077)
-    parser.add_argument("--regions", type=int, default=50, help="of each image")
+    parser.add_argument("--regions", type=int, default=50, help="regions per image")
     parser.add_argument("--run", nargs=2, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.run:

@@ -1,9 +1,9 @@
-"""Everything that can be set, as one tree; a stage's key covers the part that it is given."""
+"""All settings as one tree; a stage's key covers the part that the stage is given."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from tasks.caching import Runtime
 from tasks.captions.config import CaptionsConfig
@@ -16,28 +16,49 @@ from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
 
 BASELINE_POOLINGS = (PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_max"))
 Candidate = TripletMethod | Literal["regression"]
+FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
+"""Sections that earlier versions named otherwise; registered models keep their settings under these names."""
+
+
+def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings with former section names replaced. Raises ValueError if both names of one are given."""
+    for former in values.keys() & FORMER_NAMES.keys():
+        if FORMER_NAMES[former] in values:
+            raise ValueError(f"{former} is the former name of {FORMER_NAMES[former]}; give only one of them")
+    return {FORMER_NAMES.get(name, name): value for name, value in values.items()}
 
 
 class Config(BaseModel):
-    """The settings of all flows. `candidates` are trained and compared; `seed` decides every random choice.
-
-    `triplets` are the settings of (V,V), `joint` those of (V+T,V).
-    """
+    """The settings of all flows; a candidate's section bears the candidate's name."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    seed: int = Field(default=0, ge=0)
-    collection: CollectionConfig = CollectionConfig()
-    captions: CaptionsConfig = CaptionsConfig()
-    surrogate: SurrogateConfig = SurrogateConfig()
-    backbone: BackboneConfig = BackboneConfig()
-    candidates: tuple[Candidate, ...] = Field(default=("v_v", "regression"), min_length=1)
-    triplets: TripletConfig = TripletConfig()
-    joint: TripletConfig = TripletConfig()
-    wsabie: TripletConfig = TripletConfig()
-    ridge: RidgeConfig = RidgeConfig()
-    index: IndexConfig = IndexConfig()
-    runtime: Runtime = Runtime()
+    seed: int = Field(default=0, ge=0, description="Seed of every random choice.")
+    collection: CollectionConfig = Field(default=CollectionConfig(), description="How a collection is read and split.")
+    captions: CaptionsConfig = Field(default=CaptionsConfig(), description="How captions are read.")
+    surrogate: SurrogateConfig = Field(default=SurrogateConfig(), description="Neighbours by caption similarity.")
+    backbone: BackboneConfig = Field(default=BackboneConfig(), description="The convolutional network.")
+    candidates: tuple[Candidate, ...] = Field(
+        default=("v_v", "regression"),
+        min_length=1,
+        description="Methods to train and compare: v_v, vt_v, wsabie, regression.",
+    )
+    stop_hopeless: bool = Field(default=True, description="Stop training a candidate that cannot become the best.")
+    v_v: TripletConfig = Field(default=TripletConfig(), description="(V,V): image triplets.")
+    vt_v: TripletConfig = Field(default=TripletConfig(), description="(V+T,V): triplets of images and captions.")
+    wsabie: TripletConfig = Field(
+        default=TripletConfig(), description="WSABIE (V+T,V): image queries, caption targets."
+    )
+    regression: RidgeConfig = Field(
+        default=RidgeConfig(), description="Ridge regression from image features to captions."
+    )
+    index: IndexConfig = Field(default=IndexConfig(), description="How an index is stored.")
+    runtime: Runtime = Field(default=Runtime(), description="Where and how fast stages run; never changes a result.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _rename_former_sections(cls, values: Any) -> Any:
+        return with_current_names(values) if isinstance(values, Mapping) else values
 
     @field_validator("candidates")
     @classmethod
@@ -47,28 +68,28 @@ class Config(BaseModel):
         return candidates
 
     def with_columns(self, columns: Mapping[str, str]) -> "Config":
-        """The same settings for a table whose image_column or caption_column are these."""
+        """Return these settings with other `image_column` or `caption_column`."""
         return self.model_copy(update={"collection": self.collection.model_copy(update=dict(columns))})
 
     def features(self) -> FeaturesConfig:
-        """The descriptors that the baselines and the candidates need, computed in one pass."""
+        """Return the descriptors that the baselines and the candidates need, computed in one pass."""
         wanted = [*BASELINE_POOLINGS, *(self.pooling(method) for method in self.candidates)]
         return FeaturesConfig(backbone=self.backbone, poolings=tuple(dict.fromkeys(wanted)))
 
     def pooling(self, method: str) -> PoolingConfig:
-        """What a candidate pools its descriptors by."""
-        return self.ridge.pooling if method == "regression" else self.triplet_settings()[method].pooling
+        """Return the pooling of a candidate's descriptors."""
+        return self.regression.pooling if method == "regression" else self.triplet_settings()[method].pooling
 
     def triplet_settings(self) -> dict[str, TripletConfig]:
-        """The settings of each method that learns from triplets."""
-        return {"v_v": self.triplets, "vt_v": self.joint, "wsabie": self.wsabie}
+        """Return the settings of each method that learns from triplets."""
+        return {"v_v": self.v_v, "vt_v": self.vt_v, "wsabie": self.wsabie}
 
     def finetuned(self) -> frozenset[str]:
-        """The candidates whose backbone is trained too, so that features at hand do not serve them."""
+        """Return the candidates that train the backbone too and cannot use precomputed features."""
         methods = self.triplet_settings().items()
         return frozenset(method for method, settings in methods if settings.backbone == "finetuned")
 
     def answers(self) -> "Config":
-        """The settings that can change an answer: where and how fast, and what is kept, is left at its default."""
+        """Return the settings that can change a result; all others are left at their defaults."""
         backbone = self.backbone.model_copy(update={"weights": None})
         return self.model_copy(update={"runtime": Runtime(), "index": IndexConfig(), "backbone": backbone})

@@ -53,8 +53,8 @@ def evaluate(
             split=split,
             queries=evaluation.queries,
             left_out=evaluation.left_out,
-            methods={name: summary.model_dump(mode="json") for name, summary in evaluation.methods.items()},
-            words={name: figures.model_dump(mode="json") for name, figures in evaluation.words.items()},
+            methods=evaluation.methods,
+            words=evaluation.words,
             report=str(keep_report(run.workspace, report, f"evaluate-{split}-{report.key[:8]}")),
             stages=run.reports,
         )

@@ -1,11 +1,9 @@
-"""What flows answer: the JSON of their commands (CLI.md)."""
-
-from typing import Any
+"""The results of flows, which are the JSON output of their commands."""
 
 from pydantic import BaseModel
 
 from tasks.caching import StageReport
-from tasks.evaluation.task import Evaluation, Gain
+from tasks.evaluation.task import Difference, Evaluation, MethodSummary, WordMetrics
 
 
 class ModelVersion(BaseModel):
@@ -16,42 +14,48 @@ class ModelVersion(BaseModel):
     aliases: tuple[str, ...] = ()
 
 
-class CandidateFigures(BaseModel):
-    """A trained method and its validation figures; `to_best` is what it adds to the best one: less than 0.
-
-    `seconds` is what its training took, whenever that was.
-    """
+class MethodMetrics(BaseModel):
+    """A method and its validation metrics."""
 
     method: str
     label: str
     metrics: dict[str, float | None]
     ndcg_auc_interval: tuple[float, float] | None
-    to_best: Gain | None
-    seconds: float
 
     @classmethod
-    def of(cls, method: str, evaluation: Evaluation, seconds: float) -> "CandidateFigures":
-        """Those of an evaluation."""
+    def of(cls, method: str, evaluation: Evaluation) -> "MethodMetrics":
+        """Take them from an evaluation."""
         summary = evaluation.methods[method]
         return cls(
             method=method,
             label=summary.label,
-            metrics={**evaluation.figures(method)},
+            metrics={**evaluation.metrics(method)},
             ndcg_auc_interval=summary.ndcg_auc_interval,
-            to_best=summary.to_best,
-            seconds=seconds,
         )
 
 
+class CandidateMetrics(MethodMetrics):
+    """A trained candidate; `to_best` and `to_baseline` are its differences from the best one and the best baseline.
+
+    `seconds` is the time its training took, also if that was in an earlier run.
+    """
+
+    to_best: Difference | None
+    to_baseline: Difference | None
+    seconds: float
+
+
 class TrainResult(BaseModel):
-    """`scenekin train --json`."""
+    """`scenekin train --json`. `warning` says so if the model does not clearly beat the best untrained baseline."""
 
     run_id: str
     model: ModelVersion
-    candidates: list[CandidateFigures]
+    candidates: list[CandidateMetrics]
+    baseline: MethodMetrics | None
     metrics: dict[str, dict[str, float | None]]
     promoted: bool
     reason: str
+    warning: str | None
     report: str
     problem_counts: dict[str, int]
     stages: list[StageReport]
@@ -75,7 +79,7 @@ class EvaluateResult(BaseModel):
     split: str
     queries: int
     left_out: int
-    methods: dict[str, Any]
-    words: dict[str, Any]
+    methods: dict[str, MethodSummary]
+    words: dict[str, WordMetrics]
     report: str
     stages: list[StageReport]

@@ -1,4 +1,4 @@
-"""The steps that flows share: a collection prepared, candidates evaluated and reported on one split."""
+"""Steps shared by flows: prepare a collection, evaluate candidates on a split and write the report."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from tasks.model.config import PoolingConfig, features_file
 
 @dataclass(frozen=True)
 class Prepared:
-    """A collection read, the vocabulary of its train captions, and the features of train and one more split."""
+    """A collection, the vocabulary of its train captions, and the features of train and another split."""
 
     collection: Artifact
     vocabulary: Artifact
@@ -28,17 +28,17 @@ class Prepared:
     workspace: Workspace
 
     def pooled(self, split: str, *poolings: PoolingConfig) -> Artifact:
-        """The features of a split, narrowed to these poolings."""
+        """Narrow the features of a split to these poolings."""
         return narrow(self.workspace, self.features[split], *map(features_file, poolings))
 
 
 def read(run: Runner, format: str | None, config: Config) -> Artifact:
-    """The collection, keyed by what its files hold."""
+    """Read the collection, keyed by the content of its files."""
     return run(read_collection, digest_collection(run.workspace, run.source), format, config.collection)
 
 
 def prepare(run: Runner, collection: Artifact, split: str, config: Config) -> Prepared:
-    """All that training or evaluating on a split begins with."""
+    """Compute everything that training and evaluation on a split need."""
     require_captions(run.workspace, collection, split)
     captions = narrow(run.workspace, collection, "captions/train.parquet")
     vocabulary = run(build_vocabulary, captions, config.captions)
@@ -65,7 +65,7 @@ def report_on(
     notes: tuple[str, ...],
     config: Config,
 ) -> tuple[Evaluation, Artifact]:
-    """Evaluate the models beside the baselines on the prepared split, and write the report."""
+    """Evaluate models and baselines on the prepared split, and write the report."""
     split, space = prepared.split, run.workspace
     images = narrow(space, prepared.collection, f"captioned/{split}.parquet")
     embeddings = {

@@ -1,18 +1,24 @@
 """Train and register a model on a captioned collection."""
 
 from flows.config import Config
-from flows.results import CandidateFigures, ModelVersion, TrainResult
+from flows.results import CandidateMetrics, MethodMetrics, ModelVersion, TrainResult
 from flows.run import open_run
 from flows.steps import Prepared, prepare, read, report_on
 from storage.artifacts import Artifact, narrow, seconds_of
 from tasks.caching import Runner
 from tasks.collection.task import problem_counts
-from tasks.evaluation.task import keep_report
+from tasks.evaluation.task import LABELS, Evaluation, best_of, compare_with_baseline, keep_report
 from tasks.model.config import PoolingConfig
 from tasks.registry.task import attach_report, candidate_model, model_card, register_model, run_of
 from tasks.surrogate.task import find_neighbours
 from tasks.training.inputs import TrainingData
-from tasks.training.task import fit_to_memory, sound_candidates, train_ridge_head, train_triplet_head
+from tasks.training.task import (
+    fit_to_memory,
+    score_to_beat,
+    sound_candidates,
+    train_ridge_head,
+    train_triplet_head,
+)
 
 
 def train(
@@ -43,50 +49,75 @@ def train(
         trained = train_candidates(run, prepared, config)
         sound, notes = sound_candidates(run.workspace, trained)
         models = {method: candidate_model(run.workspace, artifact) for method, artifact in sound.items()}
-        title = "Candidates on validation"
-        evaluation, report = report_on(run, prepared, models, title, ", ".join(models), notes, config)
+        title, labels = "Candidates on validation", ", ".join(LABELS[method] for method in models)
+        evaluation, report = report_on(run, prepared, models, title, labels, notes, config)
         best = max(models, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
-        metrics = evaluation.figures(best)
+        metrics = evaluation.metrics(best)
         run_id = run_of(run.workspace, trained[best])
         card = model_card(run.workspace, best, models, prepared.collection, report, config)
         registered = run.action(
-            register_model, run.workspace, run_id, best, models, config.model_dump_json(), metrics, card
+            register_model,
+            run.workspace,
+            run_id,
+            best,
+            models,
+            config.model_dump_json(),
+            metrics,
+            card,
+            prepared.collection,
         )
         run.action(attach_report, run.workspace, registered.run_id, report, "validation")
+        baseline = best_of(evaluation.methods, "untrained")
         return TrainResult(
             run_id=registered.run_id,
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
             candidates=[
-                CandidateFigures.of(method, evaluation, seconds_of(run.workspace, trained[method])) for method in models
+                candidate_metrics(method, evaluation, seconds_of(run.workspace, trained[method])) for method in models
             ],
+            baseline=None if baseline is None else MethodMetrics.of(baseline, evaluation),
             metrics={"validation": metrics},
             promoted="champion" in registered.aliases,
             reason=registered.reason,
+            warning=compare_with_baseline(evaluation.methods, best),
             report=str(keep_report(run.workspace, report, f"train-{report.key[:8]}")),
             problem_counts=problem_counts(run.workspace, prepared.collection),
             stages=run.reports,
         )
 
 
+def candidate_metrics(method: str, evaluation: Evaluation, seconds: float) -> CandidateMetrics:
+    """Collect the validation metrics of a candidate and its differences from the best and from the baseline."""
+    summary = evaluation.methods[method]
+    return CandidateMetrics(
+        **MethodMetrics.of(method, evaluation).model_dump(),
+        to_best=summary.to_best,
+        to_baseline=summary.gain,
+        seconds=seconds,
+    )
+
+
 def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[str, Artifact]:
-    """Each configured candidate's training stage, by method."""
+    """Train each configured candidate. The regression comes first: it is fast, and gives the others a score to beat."""
     trained: dict[str, Artifact] = {}
     triplet_settings = config.triplet_settings()
     if not triplet_settings.keys().isdisjoint(config.candidates):
         neighbours = run(find_neighbours, narrow(run.workspace, prepared.vocabulary, "tfidf.parquet"), config.surrogate)
-    for method in config.candidates:
+    for method in sorted(config.candidates, key=lambda method: method != "regression"):
         data = training_data(run, prepared, config.pooling(method))
         if method == "regression":
-            ridge = fit_to_memory(config.ridge)
+            ridge = fit_to_memory(config.regression)
             trained[method] = run(train_ridge_head, data, config.backbone, ridge, config.seed)
         else:
             settings = triplet_settings[method]
-            trained[method] = run(train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed)
-    return trained
+            beat = score_to_beat(run.workspace, trained, settings) if config.stop_hopeless else None
+            trained[method] = run(
+                train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed, beat
+            )
+    return {method: trained[method] for method in config.candidates}
 
 
 def training_data(run: Runner, prepared: Prepared, pooling: PoolingConfig) -> TrainingData:
-    """What a candidate with this pooling reads."""
+    """Collect the inputs of a candidate with this pooling."""
     space, collection = run.workspace, prepared.collection
     return TrainingData(
         vocabulary=prepared.vocabulary,

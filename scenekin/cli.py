@@ -21,17 +21,24 @@ from scenekin.commands.train import train
 from scenekin.commands.versions import versions
 from scenekin.console import LOGGER, configure_logging
 from scenekin.errors import InputError, NoTextModel, StorageError
+from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Workspace
 from scenekin.streams import open_streams, use_utf8
+from storage.errors import WorkspaceError, WorkspaceInUse
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-TRAIN_TEXT_MODEL = (
-    "Run `scenekin train COLLECTION --set 'candidates=[regression]'`, "
-    "then `scenekin index COLLECTION --model challenger`."
-)
+# What commands add to an error's message, which names no options since it is also raised in Python.
+HINTS: dict[type[Exception], str] = {
+    NoTextModel: (
+        " Run `scenekin train COLLECTION --set 'candidates=[regression]'`, "
+        "then `scenekin index COLLECTION --model challenger`."
+    ),
+    WorkspaceError: " Choose another with --workspace.",
+    WorkspaceInUse: " With --wait the command waits; with --workspace it uses another.",
+}
 
 app = typer.Typer(
     name="scenekin",
@@ -100,14 +107,14 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
-        except NoTextModel as error:
-            message = f"{error} {TRAIN_TEXT_MODEL}"
         except (InputError, StorageError, FloatingPointError) as error:
-            message = str(error)
+            message = f"{error}{HINTS.get(type(error), '')}"
         except BrokenPipeError:
             raise  # the reader of the output has closed it: typer exits quietly
         except OSError as error:
             message = _os_error_text(error)
+        except ModuleNotFoundError as error:
+            message = missing_extra(error)
         except KeyboardInterrupt:
             message = "Stopped."
         print(f"scenekin: {message}", file=sys.stderr)

@@ -1,22 +1,23 @@
-"""Reading the configuration from a YAML file or preset and from `key=value` assignments."""
+"""Read a configuration from a YAML file and `key=value` assignments, and write one as commented YAML."""
 
+from collections.abc import Iterator
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
-from flows.config import Config
+from flows.config import FORMER_NAMES, Config, with_current_names
 from tasks.errors import InputError
 
 PRESETS = files("flows") / "presets"
 
 
 def read_config(file: Path | None, assignments: list[str]) -> Config:
-    """The defaults, overridden by the file, then by assignments such as `triplets.margin=0.1`. Raises InputError.
+    """Return the defaults, changed by the file, then by assignments such as `v_v.margin=0.1`.
 
-    A name that is no file is looked up among the presets.
+    If there is no such file, the preset of that name is read. Raises InputError if a setting is unknown or invalid.
     """
     values = _read_yaml(file) if file is not None else {}
     for assignment in assignments:
@@ -28,8 +29,41 @@ def read_config(file: Path | None, assignments: list[str]) -> Config:
 
 
 def preset_names() -> list[str]:
-    """Names of the presets that `--config` accepts."""
+    """Return the names of the presets."""
     return sorted(path.name.removesuffix(".yaml") for path in PRESETS.iterdir() if path.name.endswith(".yaml"))
+
+
+def config_text(config: Config) -> str:
+    """Return all settings as YAML, each with its description as a comment; sections that repeat are written once."""
+    return "\n".join(_section_lines(config, "")) + "\n"
+
+
+def _section_lines(section: BaseModel, indent: str) -> Iterator[str]:
+    written: list[tuple[str, BaseModel]] = []
+    shared = _repeated(section)
+    for name, field in type(section).model_fields.items():
+        value = getattr(section, name)
+        yield f"{indent}# {field.description}"
+        if not isinstance(value, BaseModel):
+            yield f"{indent}{name}: {_scalar(value)}"
+        elif first := next((earlier for earlier, each in written if each == value), None):
+            yield f"{indent}{name}: *{first}"
+        else:
+            written.append((name, value))
+            yield f"{indent}{name}:{f' &{name}' if name in shared else ''}"
+            yield from _section_lines(value, f"{indent}  ")
+
+
+def _repeated(section: BaseModel) -> set[str]:
+    """Return the names of the subsections that are equal to another one."""
+    values = {name: value for name, value in section if isinstance(value, BaseModel)}
+    return {name for name, value in values.items() if list(values.values()).count(value) > 1}
+
+
+def _scalar(value: object) -> str:
+    """Return a value as YAML on one line."""
+    plain = list(value) if isinstance(value, tuple) else value
+    return yaml.safe_dump([plain], default_flow_style=True, width=10_000).strip()[1:-1]
 
 
 def _read_yaml(file: Path) -> dict[str, Any]:
@@ -47,18 +81,22 @@ def _read_yaml(file: Path) -> dict[str, Any]:
         raise InputError(f"The settings file {file} is not valid YAML: {' '.join(str(error).split())}.") from error
     if not isinstance(values, dict):
         raise InputError(f"The settings file {file} must contain settings as `key: value`.")
-    return values
+    try:
+        return with_current_names(values)
+    except ValueError as error:
+        raise InputError(f"The settings file {file} is ambiguous: {error}.") from None
 
 
 def _assign(values: dict[str, Any], assignment: str) -> None:
     name, equals, text = assignment.partition("=")
     if not (name and equals):
         raise InputError(f"Cannot parse --set {assignment}; write key=value.")
-    *parents, last = name.split(".")
+    section, *names = name.split(".")
+    *parents, last = [FORMER_NAMES.get(section, section), *names]
     for parent in parents:
         below = values.get(parent, {})
         if not isinstance(below, dict):
-            raise InputError(f"Cannot apply --set {assignment}: {parent} is a single setting, not a group.")
+            raise InputError(f"Cannot apply --set {assignment}: {parent} is a single setting, not a section.")
         values[parent] = values = dict(below)  # a copy: YAML aliases share one object
     try:
         values[last] = yaml.safe_load(text)

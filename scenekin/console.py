@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tasks.metrics.formatting import format_figure
-
 if TYPE_CHECKING:
     from scenekin.searcher import Searcher
     from tasks.search.words import Words
@@ -35,16 +33,6 @@ def print_notes(words: "Words") -> None:
     """Print which words have no effect, and similar known words, to standard error."""
     for note in words.notes:
         LOGGER.warning("%s", note)
-
-
-def number_text(value: float | None) -> str:
-    """A number with one decimal and an ASCII minus; `-` if undefined."""
-    return "-" if value is None else format_figure(value).replace("−", "-")
-
-
-def interval_text(interval: Sequence[float] | None) -> str:
-    """A confidence interval such as `[66.1, 68.3]`; empty if undefined."""
-    return "[{}, {}]".format(*map(number_text, interval)) if interval is not None else ""
 
 
 def problems_text(counts: Mapping[str, int]) -> list[str]:

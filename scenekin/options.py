@@ -28,7 +28,7 @@ ConfigFile = Annotated[
 ]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. triplets.margin=0.1; repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. v_v.margin=0.1; repeatable."),
 ]
 Model = Annotated[str, typer.Option("--model", help="Alias or version of the registered model.")]
 IndexName = Annotated[str, typer.Option("--name", help="Index name.")]

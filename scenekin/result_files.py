@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from scenekin.errors import InputError
 from scenekin.outputs import output_file, without_formulas
 from scenekin.searcher import Searcher
-from scenekin.web.thumbnails import Cache, data_uri, render
+from scenekin.web.thumbnails import ByteCache, data_uri, render
 from storage.tables import table_writer
 
 FORMATS = (".csv", ".html", ".parquet")
@@ -84,7 +84,7 @@ class ContactSheet:
         self._template: Any = environment.get_template("contact_sheet.html.j2").module
         self._searcher = searcher
         self._read_query = read_query
-        self._pictures = Cache()
+        self._pictures = ByteCache()
 
     def begin(self) -> str:
         """The page up to its first section."""

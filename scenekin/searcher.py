@@ -17,7 +17,7 @@ from PIL import Image
 from scenekin.errors import MissingImage, NoTextModel
 from storage.index.manifest import Manifest
 from storage.index.rows import approximate_file, index_captions, index_rows, index_vectors
-from storage.index.versions import current_version, no_index, read_current
+from storage.index.versions import current_version, missing_index, read_current
 from storage.models import sound_model
 from storage.source.tree import read_below
 from storage.workspace import Workspace, find_workspace
@@ -74,7 +74,7 @@ class Searcher:
         space = find_workspace(workspace)
         searcher = read_current(space, name, lambda manifest: cls(space, manifest))
         if searcher is None:
-            raise no_index(space, name)
+            raise missing_index(space, name)
         return searcher
 
     def current(self) -> "Searcher":

@@ -19,7 +19,7 @@ def open_streams() -> None:
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             _occupy(descriptor)
-            stream = Path(os.devnull).open("w" if descriptor else "r", encoding="utf-8")
+            stream = Path(os.devnull).open("w" if descriptor else "r", encoding="utf-8")  # noqa: SIM115
             setattr(sys, name, stream)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")

@@ -1,4 +1,4 @@
-"""Results of stages at rest: a folder each, whole or absent, named by stage and key, digested by content."""
+"""Results of stages: one folder each, named by stage and key, complete or absent, with a digest of its content."""
 
 import hashlib
 import json
@@ -9,15 +9,16 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from storage.atomic import fresh_folder
+from storage.atomic import TEMPORARY, fresh_folder
 from storage.checksum import file_digest
+from storage.faults import FaultPoint, reach
 from storage.workspace import Workspace
 
 MANIFEST = "artifact.json"
 
 
 class Artifact(BaseModel):
-    """A reference to a stage's result: where it is (stage, key) and what it holds (digest)."""
+    """A reference to a stage's result: its place (stage, key) and the digest of its content."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -27,23 +28,23 @@ class Artifact(BaseModel):
 
 
 def folder_of(workspace: Workspace, artifact: Artifact) -> Path:
-    """The folder that holds the artifact's files."""
+    """Return the folder of an artifact's files."""
     return workspace.artifacts / artifact.stage / artifact.key
 
 
 def find_artifact(workspace: Workspace, stage: str, key: str) -> Artifact | None:
-    """The artifact of that stage and key, or None where it is absent or one of its files is gone or of another size."""
+    """Return the artifact of a stage and key, or None if it is absent or a file is missing or has another size."""
     folder = workspace.artifacts / stage / key
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
-        whole = all((folder / name).stat().st_size == entry["size"] for name, entry in manifest["files"].items())
+        complete = all((folder / name).stat().st_size == entry["size"] for name, entry in manifest["files"].items())
     except (OSError, ValueError, KeyError):
         return None
-    return Artifact(stage=stage, key=key, digest=manifest["digest"]) if whole else None
+    return Artifact(stage=stage, key=key, digest=manifest["digest"]) if complete else None
 
 
 def write_artifact(workspace: Workspace, stage: str, key: str, fill: Callable[[Path], None]) -> Artifact:
-    """Let `fill` write the files into a temporary folder beside the final one, which appears whole in one rename."""
+    """Let `fill` write files into a temporary folder, and rename it once it is complete. Raises OSError."""
     final = workspace.artifacts / stage / key
     started = time.monotonic()
     with fresh_folder(final) as folder:
@@ -56,28 +57,29 @@ def write_artifact(workspace: Workspace, stage: str, key: str, fill: Callable[[P
         digest = _digest_of(files)
         manifest = {"digest": digest, "seconds": round(time.monotonic() - started, 2), "files": files}
         (folder / MANIFEST).write_text(json.dumps(manifest, indent=1))
+        reach(FaultPoint.ARTIFACT_WRITTEN, folder)
     return Artifact(stage=stage, key=key, digest=digest)
 
 
 def seconds_of(workspace: Workspace, artifact: Artifact) -> float:
-    """How long computing the artifact took, whenever that was."""
+    """Return the seconds that the artifact took when it was computed."""
     seconds: float = json.loads((folder_of(workspace, artifact) / MANIFEST).read_text())["seconds"]
     return seconds
 
 
 def narrow(workspace: Workspace, artifact: Artifact, *names: str) -> Artifact:
-    """The same folder, but the digest of these files alone: for a stage that reads no others."""
+    """Return the artifact with a digest of the named files alone, for a stage that reads no others."""
     manifest = json.loads((folder_of(workspace, artifact) / MANIFEST).read_text())
     files = {name: manifest["files"][name] for name in names}
     return artifact.model_copy(update={"digest": _digest_of(files)})
 
 
 def clear_leftovers(workspace: Workspace) -> None:
-    """Remove what killed processes left half-written. The caller holds the workspace's lock."""
+    """Remove the unfinished files of killed processes. The caller holds the workspace's lock."""
     for leftover in [
-        *workspace.artifacts.glob("*/.*.tmp"),
-        *workspace.root.glob("*/.*.tmp"),
-        *workspace.index.glob("*/.*.tmp"),
+        *workspace.artifacts.glob(f"*/{TEMPORARY}"),
+        *workspace.root.glob(f"*/{TEMPORARY}"),
+        *workspace.index.glob(f"*/{TEMPORARY}"),
         *workspace.index.glob("*/*/*.tmp"),
         *workspace.root.glob(".demo-*"),
     ]:

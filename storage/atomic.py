@@ -1,4 +1,4 @@
-"""Files and folders that appear whole, in one rename, or not at all."""
+"""Write-then-rename: files and folders that appear complete or not at all."""
 
 import os
 import shutil
@@ -7,11 +7,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+TEMPORARY = ".*.tmp"  # a pattern for what a killed process may leave behind
+
 
 @contextmanager
 def fresh_folder(final: Path) -> Iterator[Path]:
-    """A temporary folder beside `final` that replaces it on success and is removed on failure. Raises OSError."""
-    temporary = _beside(final)
+    """Yield a temporary folder next to `final`; it replaces `final` on success and is removed on failure.
+
+    Raises OSError if it cannot be written.
+    """
+    temporary = temporary_path(final)
     shutil.rmtree(temporary, ignore_errors=True)
     temporary.mkdir(parents=True)
     try:
@@ -25,8 +30,12 @@ def fresh_folder(final: Path) -> Iterator[Path]:
 
 @contextmanager
 def fresh_file(final: Path) -> Iterator[Path]:
-    """A temporary file beside `final` that replaces it on success and is removed on failure. Raises OSError."""
-    temporary = _beside(final)
+    """Yield a temporary path next to `final`; its file replaces `final` on success and is removed on failure.
+
+    The temporary name does not end in the suffix of `final`: writers that choose a format by it need to be told.
+    Raises OSError if it cannot be written.
+    """
+    temporary = temporary_path(final)
     try:
         yield temporary
         temporary.replace(final)
@@ -35,5 +44,6 @@ def fresh_file(final: Path) -> Iterator[Path]:
             temporary.unlink(missing_ok=True)
 
 
-def _beside(final: Path) -> Path:
+def temporary_path(final: Path) -> Path:
+    """Return a hidden name next to `final` that no other thread or process uses."""
     return final.with_name(f".{final.name}.{os.getpid()}-{threading.get_native_id()}.tmp")

@@ -1,5 +1,13 @@
-"""The error of everything at rest that a person may read."""
+"""The error that storage raises for people to read."""
 
 
 class StorageError(RuntimeError):
-    """The workspace or something in it cannot be used; the message names it and says what to do."""
+    """The workspace or something in it cannot be used; the message names it and the remedy."""
+
+
+class WorkspaceError(StorageError):
+    """The workspace is missing or cannot be written."""
+
+
+class WorkspaceInUse(StorageError):
+    """Another process is writing into the workspace."""

@@ -1,4 +1,4 @@
-"""References to model folders, and the folders kept in the workspace."""
+"""Model folders: references with a digest, and the copies that the workspace keeps."""
 
 import hashlib
 import shutil
@@ -9,15 +9,16 @@ from pydantic import BaseModel, ConfigDict
 from storage.atomic import fresh_folder
 from storage.checksum import file_digest
 from storage.errors import StorageError
+from storage.faults import FaultPoint, reach
 from storage.workspace import Workspace
 
 MODEL_FILES = ("config.json", "model.safetensors", "vocabulary.parquet")
-TEXT_FILE = "text.safetensors"  # of a joint model
-AGAIN = "run `scenekin train COLLECTION` and `scenekin index COLLECTION` again"
+TEXT_FILE = "text.safetensors"  # only of models that search by words
+REMEDY = "run `scenekin train COLLECTION` and `scenekin index COLLECTION` again"
 
 
 class ModelRef(BaseModel):
-    """A model folder: its path relative to the workspace, and the digest of what decides its answers."""
+    """A model folder: its path relative to the workspace, and the digest of the files that determine its output."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -26,7 +27,7 @@ class ModelRef(BaseModel):
 
 
 def refer_to_model(workspace: Workspace, folder: Path) -> ModelRef:
-    """The reference of a folder in the workspace."""
+    """Return the reference to a model folder in the workspace. Raises OSError if a file is missing."""
     text = [TEXT_FILE] if (folder / TEXT_FILE).exists() else []
     parts = [file_digest(folder / name) for name in [*MODEL_FILES, *text]]
     digest = hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
@@ -34,23 +35,25 @@ def refer_to_model(workspace: Workspace, folder: Path) -> ModelRef:
 
 
 def sound_model(workspace: Workspace, model: ModelRef) -> Path:
-    """The folder of a model that is what it was when it was referred to. Raises StorageError where it is not."""
+    """Return the folder of a model whose files match their digest. Raises StorageError otherwise."""
     folder = workspace.root / model.path
     try:
         changed = refer_to_model(workspace, folder).digest != model.digest
     except OSError as error:
-        raise StorageError(f"The model in {folder} is gone; {AGAIN}.") from error
+        raise StorageError(f"The model in {folder} is missing or incomplete; {REMEDY}.") from error
     if changed:
-        raise StorageError(f"The model in {folder} is another than its name says; {AGAIN}.")
+        raise StorageError(f"The model in {folder} does not match its recorded digest; {REMEDY}.")
     return folder
 
 
 def keep_model(workspace: Workspace, model: ModelRef) -> ModelRef:
-    """Copy the folder to the workspace's models, named by its digest, so that artifacts may be deleted."""
+    """Copy a model folder to the workspace's models, named by its digest, so that artifacts may be deleted."""
     kept = model.model_copy(update={"path": (workspace.models / model.digest).relative_to(workspace.root).as_posix()})
+    folder = workspace.root / kept.path
     try:
         sound_model(workspace, kept)
     except StorageError:
-        with fresh_folder(workspace.root / kept.path) as folder:
-            shutil.copytree(workspace.root / model.path, folder, dirs_exist_ok=True)
+        with fresh_folder(folder) as temporary:
+            shutil.copytree(workspace.root / model.path, temporary, dirs_exist_ok=True)
+    reach(FaultPoint.MODEL_KEPT, folder)
     return kept

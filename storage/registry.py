@@ -1,8 +1,8 @@
-"""The model registry: versions of `scenekin`, their folders in the workspace, their aliases."""
+"""The model registry: versions of `scenekin` with their aliases, and their folders in the workspace."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import mlflow
@@ -16,6 +16,7 @@ from mlflow.tracking import MlflowClient
 from mlflow.types import ColSpec, Schema, TensorSpec
 
 from storage.errors import StorageError
+from storage.faults import FaultPoint, reach
 from storage.models import ModelRef
 from storage.tracking import tracking_client
 from storage.workspace import Workspace
@@ -23,11 +24,15 @@ from storage.workspace import Workspace
 MODEL = "scenekin"
 DIGEST, CANDIDATES, REASON, CONFIG = "digest", "candidates", "reason", "config"
 CARD = "model_card.md"
+DESCRIPTION = (
+    "Image embeddings of scenes, learned from captions. The `champion` is the version that scenekin uses by default; "
+    "the `challenger` is the version trained last that did not replace it."
+)
 
 
 @dataclass(frozen=True)
-class Served:
-    """How plain MLflow serves a model: the file that defines it, the code that travels, an input, what it needs."""
+class ModelPackage:
+    """What plain MLflow needs to load a model: the file that defines it, the code it imports, an input, libraries."""
 
     python_model: Path
     code: Path
@@ -37,8 +42,24 @@ class Served:
 
 
 @dataclass(frozen=True)
+class VersionInfo:
+    """What the registry stores about a version: its candidates by method, config, model card and tags."""
+
+    candidates: Mapping[str, ModelRef]
+    config: str
+    card: str
+    tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def all_tags(self) -> dict[str, str]:
+        """The tags of the version."""
+        digests = {method: candidate.digest for method, candidate in self.candidates.items()}
+        return {**self.tags, CANDIDATES: json.dumps(digests), CONFIG: self.config}
+
+
+@dataclass(frozen=True)
 class Registered:
-    """One registered version: its model, its aliases, and the models trained beside it, by method."""
+    """A registered version: its model, its aliases, and the candidates trained with it, by method."""
 
     version: int
     run_id: str
@@ -49,96 +70,102 @@ class Registered:
     config: str
 
 
-def renew_version(
-    workspace: Workspace, model: ModelRef, *, candidates: Mapping[str, ModelRef], config: str, card: str
-) -> Registered | None:
-    """The version that this model is registered as, brought up to date with what was trained beside it and how."""
-    client = tracking_client(workspace)
-    found = client.search_model_versions(f"name = '{MODEL}'")
-    matching = [version for version in found if version.tags.get(DIGEST) == model.digest]
-    if not matching:
-        return None
-    version = matching[0].version
-    for tag, value in _tags(candidates, config).items():
-        client.set_model_version_tag(MODEL, version, tag, value)
-    if matching[0].description != card:
-        _describe(client, matching[0], card)
-    _give_alias(client, version)
-    return _registered(workspace, client, client.get_model_version(MODEL, version))
-
-
-def _tags(candidates: Mapping[str, ModelRef], config: str) -> dict[str, str]:
-    digests = {method: candidate.digest for method, candidate in candidates.items()}
-    return {CANDIDATES: json.dumps(digests), CONFIG: config}
-
-
-def _describe(client: MlflowClient, version: ModelVersion, card: str) -> None:
-    """The model card with the version's run, and as the version's description."""
-    client.log_text(str(version.run_id), card, CARD)
-    client.update_model_version(MODEL, version.version, description=card)
-
-
-def _give_alias(client: MlflowClient, version: str) -> None:
-    """Champion where there is none, else challenger where the version has no alias yet."""
-    aliases = {alias: str(held) for alias, held in client.get_registered_model(MODEL).aliases.items()}
-    if "champion" not in aliases:
-        client.set_registered_model_alias(MODEL, "champion", version)
-        alone = len(client.search_model_versions(f"name = '{MODEL}'")) == 1
-        client.set_model_version_tag(MODEL, version, REASON, "the first version" if alone else "no other was champion")
-    elif str(version) not in aliases.values():
-        client.set_registered_model_alias(MODEL, "challenger", version)
-        client.set_model_version_tag(MODEL, version, REASON, "waits beside the champion")
-
-
 def register(
     workspace: Workspace,
     run_id: str,
     model: ModelRef,
     *,
-    candidates: Mapping[str, ModelRef],
-    config: str,
-    card: str,
+    info: VersionInfo,
     metrics: Mapping[str, float],
-    served: Served,
+    package: ModelPackage,
 ) -> Registered:
-    """Log the model to its run and register it as a new version: champion if it is the first, else challenger."""
+    """Log the model to its run and register it as a new version: champion if there is none, else challenger."""
     client = tracking_client(workspace)
     try:
-        client.create_registered_model(MODEL)
+        client.create_registered_model(MODEL, description=DESCRIPTION)
     except MlflowException:
-        client.get_registered_model(MODEL)  # it is there already; anything else is raised here
-    logged = _log_model(workspace, run_id, model, metrics, served)
-    tags = {DIGEST: model.digest, **_tags(candidates, config)}
+        client.get_registered_model(MODEL)  # it exists; raises any other error
+    logged = _log_model(workspace, run_id, model, metrics, package)
+    tags = {DIGEST: model.digest, **info.all_tags}
     version = client.create_model_version(MODEL, logged.model_uri, run_id, tags=tags, model_id=logged.model_id)
-    _describe(client, version, card)
-    _give_alias(client, version.version)
+    reach(FaultPoint.MODEL_REGISTERED, workspace.root)
+    return _complete(workspace, client, version, info)
+
+
+def renew_version(workspace: Workspace, model: ModelRef, info: VersionInfo) -> Registered | None:
+    """Update the version that this model is registered as; None if it is not registered."""
+    client = tracking_client(workspace)
+    found = client.search_model_versions(f"name = '{MODEL}'")
+    version = next((version for version in found if version.tags.get(DIGEST) == model.digest), None)
+    if version is None:
+        return None
+    for tag, value in info.all_tags.items():
+        client.set_model_version_tag(MODEL, version.version, tag, value)
+    return _complete(workspace, client, version, info)
+
+
+def _complete(workspace: Workspace, client: MlflowClient, version: ModelVersion, info: VersionInfo) -> Registered:
+    """Name and describe a version, and give it its alias: all that follows its creation, and may be repeated."""
+    if version.description != info.card:
+        client.log_text(str(version.run_id), info.card, CARD)
+        client.update_model_version(MODEL, version.version, description=info.card)
+    _name_run(client, version, info)
+    _give_alias(workspace, client, version.version)
     return _registered(workspace, client, client.get_model_version(MODEL, version.version))
 
 
+def _name_run(client: MlflowClient, version: ModelVersion, info: VersionInfo) -> None:
+    """Add the version to the name of its run, and the version's tags to the run's."""
+    run_id = str(version.run_id)
+    tags = client.get_run(run_id).data.tags
+    parts = [tags.get("label", MODEL), tags.get("collection", ""), f"v{version.version}"]
+    client.update_run(run_id, name=" · ".join(filter(None, parts)))
+    for tag, value in info.tags.items():
+        client.set_tag(run_id, tag, value)
+    for tag in ("method", "collection"):
+        if tag in tags:
+            client.set_model_version_tag(MODEL, version.version, tag, tags[tag])
+
+
+def _give_alias(workspace: Workspace, client: MlflowClient, version: str) -> None:
+    """Make the version champion if there is none, else challenger if it has no alias yet."""
+    aliases = {alias: str(number) for alias, number in client.get_registered_model(MODEL).aliases.items()}
+    if "champion" not in aliases:
+        alone = len(client.search_model_versions(f"name = '{MODEL}'")) == 1
+        alias, reason = "champion", "the first version" if alone else "there was no champion"
+    elif str(version) not in aliases.values():
+        alias, reason = "challenger", "kept as challenger; not in use"
+    else:
+        return
+    client.set_model_version_tag(MODEL, version, REASON, reason)
+    reach(FaultPoint.REASON_SET, workspace.root)
+    client.set_registered_model_alias(MODEL, alias, version)
+
+
 def _log_model(
-    workspace: Workspace, run_id: str, model: ModelRef, metrics: Mapping[str, float], served: Served
+    workspace: Workspace, run_id: str, model: ModelRef, metrics: Mapping[str, float], package: ModelPackage
 ) -> ModelInfo:
     mlflow.set_tracking_uri(workspace.mlflow_uri)
     signature = ModelSignature(
         inputs=Schema([ColSpec("binary", "image")]),
-        outputs=Schema([TensorSpec(np.dtype(np.float32), (-1, served.dimension))]),
+        outputs=Schema([TensorSpec(np.dtype(np.float32), (-1, package.dimension))]),
     )
     with mlflow.start_run(run_id=run_id):
         info: ModelInfo = mlflow.pyfunc.log_model(
             name=MODEL,
-            python_model=str(served.python_model),
+            python_model=str(package.python_model),
             artifacts={"model": str(workspace.root / model.path)},
-            code_paths=[str(path) for path in sorted(served.code.iterdir())],
+            code_paths=[str(path) for path in sorted(package.code.iterdir())],
             signature=signature,
-            input_example=served.input_example,
-            pip_requirements=list(served.requirements),
+            input_example=package.input_example,
+            pip_requirements=list(package.requirements),
         )
         mlflow.log_metrics(dict(metrics), model_id=info.model_id)
     return info
 
 
 def find_model(workspace: Workspace, name: str) -> Registered:
-    """The version of an alias or number. Raises StorageError that says what there is."""
+    """Return the version of an alias or number. Raises StorageError if there is none."""
     client = tracking_client(workspace)
     try:
         by_number = name.isdecimal()
@@ -146,7 +173,7 @@ def find_model(workspace: Workspace, name: str) -> Registered:
     except MlflowException:
         raise StorageError(
             f"There is no model {name!r} in {workspace.root}; train one with `scenekin train`, "
-            "or name an alias or version that is there."
+            "or name an existing alias or version."
         ) from None
     return _registered(workspace, client, client.get_model_version(MODEL, version.version))
 
@@ -156,7 +183,7 @@ def _registered(workspace: Workspace, client: MlflowClient, version: ModelVersio
     return Registered(
         version=int(version.version),
         run_id=str(version.run_id),
-        aliases=tuple(sorted(alias for alias, held in aliases.items() if str(held) == str(version.version))),
+        aliases=tuple(sorted(alias for alias, number in aliases.items() if str(number) == str(version.version))),
         model=_kept(workspace, version.tags[DIGEST]),
         candidates={
             method: _kept(workspace, digest) for method, digest in json.loads(version.tags[CANDIDATES]).items()

@@ -1,4 +1,4 @@
-"""What the environment says: where the workspace is and which Dask cluster to use."""
+"""Settings from environment variables: the workspace folder and the Dask cluster."""
 
 from pathlib import Path
 
@@ -11,5 +11,7 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="SCENEKIN_", env_ignore_empty=True, extra="ignore")
 
-    home: Path = Field(default=Path(".scenekin"))
-    dask_address: str | None = None
+    home: Path = Field(default=Path(".scenekin"), description="Workspace folder.")
+    dask_address: str | None = Field(
+        default=None, description="Address of a Dask scheduler to use instead of a local cluster."
+    )

@@ -1,4 +1,4 @@
-"""The workspace: one folder that holds everything the program writes, and the lock that guards it."""
+"""The workspace: the one folder that the program writes to, and its lock."""
 
 import fcntl
 import json
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
-from storage.errors import StorageError
+from storage.errors import WorkspaceError, WorkspaceInUse
 from storage.settings import Settings
 from storage.source.local_files import WORKSPACE_MARK
 
@@ -20,7 +20,7 @@ log = logging.getLogger("scenekin.workspace")
 
 @dataclass(frozen=True)
 class Workspace:
-    """Where everything lies below the root; nothing else spells these paths."""
+    """The layout of a workspace folder."""
 
     root: Path
 
@@ -31,7 +31,7 @@ class Workspace:
 
     @property
     def work(self) -> Path:
-        """Unfinished work, by stage and key: checkpoints."""
+        """Checkpoints of unfinished stages, by stage and key."""
         return self.root / "work"
 
     @property
@@ -46,12 +46,12 @@ class Workspace:
 
     @property
     def reports(self) -> Path:
-        """Reports for people."""
+        """Reports as HTML and JSON."""
         return self.root / "reports"
 
     @property
     def mlflow_uri(self) -> str:
-        """The tracking store and registry."""
+        """The URI of the tracking store and registry."""
         return f"sqlite:///{self.root / 'mlflow.db'}"
 
     @property
@@ -61,12 +61,15 @@ class Workspace:
 
     @property
     def known_files(self) -> Path:
-        """What is remembered about files that were read before."""
+        """Digests of files that were read before."""
         return self.root / "known-files.db"
 
 
 def open_workspace(root: Path | str | None = None) -> Workspace:
-    """The workspace at `root`, else at SCENEKIN_HOME, else `.scenekin/`; made if absent. Raises StorageError."""
+    """Open the workspace at `root`, else at $SCENEKIN_HOME, else at `.scenekin/`, creating it if it is missing.
+
+    Raises WorkspaceError if it cannot be written.
+    """
     folder = _folder(root)
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -74,42 +77,38 @@ def open_workspace(root: Path | str | None = None) -> Workspace:
         probe.touch()
         probe.rename(folder / WORKSPACE_MARK)
     except OSError as error:
-        raise StorageError(
-            f"The workspace {folder} cannot be written ({error.strerror or error}); give another with --workspace."
-        ) from error
+        raise WorkspaceError(f"Cannot write to the workspace {folder}: {error.strerror or error}.") from error
     return Workspace(folder)
 
 
 def find_workspace(root: Path | str | None = None) -> Workspace:
-    """As `open_workspace`, for reading alone: nothing is made or written. Raises StorageError where there is none."""
+    """Open an existing workspace for reading; nothing is created. Raises WorkspaceError if there is none."""
     folder = _folder(root)
     if not folder.is_dir():
-        raise StorageError(
-            f"There is no workspace {folder}; name one with --workspace, or begin with `scenekin train`."
-        )
+        raise WorkspaceError(f"No such workspace: {folder}; `scenekin train` creates one.")
     return Workspace(folder)
 
 
 def _folder(root: Path | str | None) -> Path:
     folder = Path(root if root is not None else Settings().home).expanduser().absolute()
     if set("%#?") & set(str(folder)):
-        raise StorageError(f"The path of the workspace {folder} may not hold %, # or ?: MLflow reads it as a URL.")
+        raise WorkspaceError(f"The workspace path {folder} must not contain %, # or ?: MLflow reads it as a URL.")
     return folder
 
 
 @contextmanager
 def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator[None]:
-    """Use the workspace exclusively while writing. The kernel releases the lock when the process ends.
+    """Lock the workspace for writing. The operating system releases the lock when the process ends.
 
-    Raises StorageError naming the current holder, unless `wait` is set.
+    Raises WorkspaceInUse naming the process that holds the lock, unless `wait` is set.
     """
     with (workspace.root / "lock").open("a+") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             if not wait:
-                raise StorageError(f"{_held(workspace, stream.fileno())}; wait or give another --workspace.") from None
-            log.info("%s; waiting.", _held(workspace, stream.fileno()))
+                raise WorkspaceInUse(f"{_in_use(workspace, stream.fileno())}; wait for it to finish.") from None
+            log.warning("%s; waiting.", _in_use(workspace, stream.fileno()))
             fcntl.flock(stream, fcntl.LOCK_EX)
         stream.truncate(0)
         now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -121,7 +120,7 @@ def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator
             stream.truncate(0)
 
 
-def _held(workspace: Workspace, descriptor: int) -> str:
+def _in_use(workspace: Workspace, descriptor: int) -> str:
     try:
         lock = json.loads(os.pread(descriptor, 4096, 0))
         holder = f"{lock['holder']} (process {lock['pid']} on {lock['host']}, since {lock['since']})"

@@ -42,11 +42,13 @@ class Runtime(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    device: Literal["auto", "cuda", "mps", "cpu"] = "auto"
-    workers: int = Field(default=2, ge=1)
-    batch_size: int = Field(default=32, ge=1)
-    block_size: int = Field(default=512, ge=1)
-    dask: bool = True
+    device: Literal["auto", "cuda", "mps", "cpu"] = Field(
+        default="auto", description="auto, cuda, mps or cpu; auto prefers a GPU."
+    )
+    workers: int = Field(default=2, ge=1, description="Threads that decode images.")
+    batch_size: int = Field(default=32, ge=1, description="Images in a batch of the network.")
+    block_size: int = Field(default=512, ge=1, description="Rows in a block of the neighbour search.")
+    dask: bool = Field(default=True, description="Spread the neighbour search of large collections with Dask.")
 
 
 @dataclass(frozen=True)

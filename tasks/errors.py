@@ -1,5 +1,5 @@
-"""The error for bad input."""
+"""The error for bad input, whose message is shown to users without a traceback."""
 
 
 class InputError(ValueError):
-    """The input cannot be used; the message is one sentence that names the item and the remedy."""
+    """Input that cannot be used; the message names the item and the remedy."""

@@ -1,4 +1,4 @@
-"""Small indexes that tests publish without a network."""
+"""Small indexes that tests publish without embedding images."""
 
 from collections.abc import Callable, Collection
 from pathlib import Path
@@ -6,19 +6,20 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from storage.index.manifest import IndexModel, Manifest, Refused
+from storage.index.manifest import IndexModel, Manifest, MeasuredRecall, RefusedImage
 from storage.index.publish import publish
 from storage.models import ModelRef
 from storage.tables import table_writer, vectors
 from storage.workspace import Workspace
 
 DIMENSION = 4
+PART = "part-00000.parquet"
 MODEL = IndexModel(name="scenekin", version=1, reference=ModelRef(path="models/m1", digest="m1"))
 TEN = {f"{number}.jpg": f"sha-{number}" for number in range(10)}
 
 
 def vector(sha256: str, model: IndexModel = MODEL) -> np.ndarray:
-    """A unit vector of its own for an image's bytes and a model."""
+    """Return a unit vector that depends on an image's bytes and a model."""
     seed = int.from_bytes(f"{sha256}{model.version}".encode(), "big")
     value_D = np.random.default_rng(seed).normal(size=DIMENSION)
     return (value_D / np.linalg.norm(value_D)).astype(np.float16)
@@ -41,7 +42,7 @@ def publish_images(
     name: str = "main",
     model: IndexModel = MODEL,
     collection: str = "/collection",
-    refused: tuple[Refused, ...] = (),
+    refused: tuple[RefusedImage, ...] = (),
     allow_shrink: bool = False,
     paths: dict[str, str] | None = None,
     ids: list[str] | None = None,
@@ -50,9 +51,9 @@ def publish_images(
     embeddings: Path | None = None,
     images_root: str = "/images",
     approximate_from: int = 1_000_000,
-    approximate: Callable[[np.ndarray, Path], dict[int, dict[int, float]]] = lambda *_: {},
+    approximate: Callable[[np.ndarray, Path], MeasuredRecall] = lambda *_: {},
 ) -> Manifest:
-    """Publish images given as id to digest, embedded beforehand in an order of their own."""
+    """Publish images given as digests by id; their embeddings lie in another order."""
     file = embeddings or _embed(workspace, set(images.values()) - {*not_embedded}, model)
     ids = ids or sorted(images)
     table = pa.table(
@@ -82,9 +83,11 @@ def publish_images(
 
 
 def versions(workspace: Workspace, name: str = "main") -> list[str]:
+    """Return the names of the version folders."""
     return sorted(path.name for path in (workspace.index / name).iterdir() if path.name != "CURRENT")
 
 
 def counts(manifest: Manifest) -> tuple[int, int, int, int]:
+    """Return how many images were added, changed, removed and unchanged."""
     changes = manifest.changes
     return changes.added, changes.changed, changes.removed, changes.unchanged

@@ -1,4 +1,4 @@
-"""The house's rules, read from the code itself: who may import whom, what is packaged, what is documented."""
+"""The rules of docs/architecture.md, checked on the code: imports, packaging, docstrings, length of functions."""
 
 import ast
 import subprocess
@@ -8,10 +8,14 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatch
 from functools import cache
 from graphlib import TopologicalSorter
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 from setuptools import find_packages
+
+from scenekin.extras import EXTRA_OF
 
 ROOT = Path(__file__).parents[1]
 OURS = ("flows", "tasks", "storage", "scenekin")
@@ -19,13 +23,18 @@ STAGES = (
     *("images", "collection", "demo", "captions", "surrogate", "metrics", "model", "features"),
     *("embedding", "training", "search", "evaluation", "registry"),
 )
-SERVED = "tasks.registry.pyfunc"  # the code that the registry serves: the one pure module that MLflow's API reaches
+PYFUNC = "tasks.registry.pyfunc"  # executed by MLflow: the one pure module that may import it
 FLOWS_MAY = sys.stdlib_module_names | {
     *("pydantic", "tasks.caching"),
     *("storage.settings", "storage.artifacts", "storage.source.tree", "storage.workspace", "storage.models"),
 }
 DEPLOYED = "flows.deployed"  # the one module that imports Prefect
-LONGEST = 60  # lines of a function
+NEEDS_EXTRA = {
+    "train": ("tasks.demo", "tasks.surrogate", "tasks.training"),
+    "serve": ("scenekin.commands.serve", "scenekin.web"),
+    "deploy": (DEPLOYED,),
+}
+MAX_LINES = 60  # of a function
 
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 FILES = {
@@ -37,7 +46,7 @@ FILES = {
 
 @cache
 def tree(module: str) -> ast.Module:
-    """A module's syntax, without what is imported for type checkers alone."""
+    """Return a module's syntax tree without imports for type checkers."""
     parsed = ast.parse(FILES[module].read_text(encoding="utf-8"))
     for node in ast.walk(parsed):
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
@@ -47,14 +56,14 @@ def tree(module: str) -> ast.Module:
 
 @cache
 def imported(module: str) -> frozenset[str]:
-    """All that a module imports, at its top or inside functions: our modules in full, others' packages."""
+    """Return all imports of a module, at its top or inside functions: our modules in full, others by their package."""
 
     def names() -> Iterator[str]:
         for node in ast.walk(tree(module)):
             if isinstance(node, ast.Import):
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom):
-                assert node.level == 0, f"{module} imports by a relative name"
+                assert node.level == 0, f"{module} uses a relative import"
                 inside = {f"{node.module}.{alias.name}" for alias in node.names} & FILES.keys()
                 yield from inside or {str(node.module)}
 
@@ -62,7 +71,7 @@ def imported(module: str) -> frozenset[str]:
 
 
 def room(name: str) -> str:
-    """Which row of the table a module belongs to; `library` if it is not ours."""
+    """Return the row of the table that a module belongs to, `library` if it is not ours."""
     match name.split("."):
         case ["tasks", stage, *rest] if rest or stage in STAGES:
             return (
@@ -78,7 +87,7 @@ def room(name: str) -> str:
 
 
 def is_earlier(name: str, module: str) -> bool:
-    """Whether `name` is of the same stage as `module`, or of one before it."""
+    """Return whether `name` belongs to the same stage as `module` or an earlier one."""
     return STAGES.index(name.split(".")[1]) <= STAGES.index(module.split(".")[1])
 
 
@@ -97,7 +106,7 @@ def task_may(module: str, name: str) -> bool:
 def pure_may(module: str, name: str) -> bool:
     if room(name) == "pure":
         return is_earlier(name, module)
-    return room(name) == "errors" or is_plain(name) or (module, name) == (SERVED, "mlflow")
+    return room(name) == "errors" or is_plain(name) or (module, name) == (PYFUNC, "mlflow")
 
 
 def is_plain(name: str) -> bool:
@@ -116,12 +125,12 @@ MAY_IMPORT: dict[str, Callable[[str, str], bool]] = {
 
 
 def may_import(module: str, name: str) -> bool:
-    """The table: who may import whom."""
+    """Look up in the table whether `module` may import `name`."""
     return MAY_IMPORT[room(module)](module, name)
 
 
 def functions(module: str) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]]:
-    """Functions and classes of a module, and methods of its classes, by their dotted names."""
+    """Yield functions and classes of a module, and methods of its classes, by their dotted names."""
     waiting = [(module, node) for node in tree(module).body]
     for home, node in waiting:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -135,7 +144,7 @@ def test_the_stages_are_the_folders_of_tasks() -> None:
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_a_module_imports_only_what_its_room_may(module: str) -> None:
+def test_a_module_imports_only_what_the_table_allows(module: str) -> None:
     assert {name for name in imported(module) if not may_import(module, name)} == set()
 
 
@@ -163,12 +172,24 @@ def test_the_table_forbids(module: str, name: str) -> None:
 
 
 @pytest.mark.parametrize("module", [module for module in FILES if room(module) == "pure"])
-def test_pure_modules_leave_the_environment_alone(module: str) -> None:
+def test_pure_modules_do_not_read_the_environment(module: str) -> None:
     names = {ast.unparse(node) for node in ast.walk(tree(module)) if isinstance(node, ast.Attribute | ast.Name)}
     assert not names & {"os.environ", "os.getenv", "environ", "getenv"}
 
 
-def test_no_imports_go_in_a_circle() -> None:
+@pytest.mark.parametrize("extra", ["train", "serve", "deploy"])
+def test_an_extra_is_imported_only_where_it_is_needed(extra: str) -> None:
+    modules = {name for name, home in EXTRA_OF.items() if home == extra}
+    distributions = {
+        distribution for module in modules for distribution in packages_distributions().get(module, [module])
+    }
+    declared = PYPROJECT["project"]["optional-dependencies"][extra]
+    assert {Requirement(text).name for text in declared} == distributions
+    users = {module for module in FILES if imported(module) & modules}
+    assert {module for module in users if not module.startswith(NEEDS_EXTRA[extra])} == set()
+
+
+def test_there_are_no_import_cycles() -> None:
     TopologicalSorter({module: imported(module) & FILES.keys() for module in FILES}).prepare()
 
 
@@ -193,7 +214,7 @@ print(sorted({{"prefect", "mlflow", "flows.train", "scenekin"}} & sys.modules.ke
 
 
 @pytest.mark.parametrize("flow", ["train", "index", "evaluate"])
-def test_a_run_that_finds_all_in_the_cache_needs_no_torch(flow: str) -> None:
+def test_a_fully_cached_run_imports_no_heavy_library(flow: str) -> None:
     heavy = {"prefect", "torch", "sklearn", "matplotlib", "nltk", "timm", "distributed", "sparse_dot_topn"}
     script = f"""
 import sys, flows.{flow}
@@ -208,13 +229,13 @@ print(sorted({heavy!r} & sys.modules.keys()))
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_every_folder_with_code_is_packaged() -> None:
+def test_every_package_is_distributed() -> None:
     packaged = find_packages(str(ROOT), include=PYPROJECT["tool"]["setuptools"]["packages"]["find"]["include"])
     folders = {".".join(path.parent.relative_to(ROOT).parts) for path in FILES.values()}
     assert set(packaged) == folders
 
 
-def test_every_file_that_is_no_code_is_packaged_too() -> None:
+def test_every_data_file_is_distributed() -> None:
     data = PYPROJECT["tool"]["setuptools"]["package-data"]
     for package in OURS:
         for path in (ROOT / package).rglob("*.*"):
@@ -224,7 +245,7 @@ def test_every_file_that_is_no_code_is_packaged_too() -> None:
 
 
 @pytest.mark.parametrize("module", FILES)
-def test_what_is_public_says_what_it_does(module: str) -> None:
+def test_everything_public_has_a_docstring(module: str) -> None:
     silent = [
         name
         for name, node in functions(module)
@@ -241,4 +262,4 @@ def test_functions_stay_short() -> None:
         for name, node in functions(module)
         if not isinstance(node, ast.ClassDef)
     }
-    assert [name for name, count in lines.items() if count > LONGEST] == []
+    assert [name for name, count in lines.items() if count > MAX_LINES] == []

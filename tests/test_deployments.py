@@ -57,8 +57,8 @@ def test_settings_are_checked_before_a_run(name: str) -> None:
     (flow,) = (flow_of(deployment) for deployment in DEPLOYMENTS if name_of(deployment) == name)
     config = flow.validate_parameters({"config": QUICK})["config"]
     assert config.backbone.size == QUICK["backbone"]["size"]
-    with pytest.raises(ParameterTypeError, match="triplets"):
-        flow.validate_parameters({"config": {"triplets": {"margn": 0.1}}})
+    with pytest.raises(ParameterTypeError, match="v_v"):
+        flow.validate_parameters({"config": {"v_v": {"margn": 0.1}}})
 
 
 def test_the_index_is_refreshed_by_schedule_and_the_others_on_demand() -> None:

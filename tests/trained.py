@@ -21,8 +21,8 @@ STEPS = {
     "train features": "extract_features",
     "validation features": "extract_features",
     "neighbours": "find_neighbours",
-    "triplets": "train_triplet_head",
     "ridge": "train_ridge_head",
+    "triplets": "train_triplet_head",
     "triplets embed": "embed_features",
     "ridge embeds": "embed_features",
     "evaluation": "evaluate",
@@ -32,7 +32,7 @@ STEPS = {
 
 QUICK: dict[str, Any] = {
     "backbone": {"size": 96},
-    "triplets": {
+    "v_v": {
         "dimension": 24,
         "queries": 60,
         "relevant": 4,
@@ -41,7 +41,7 @@ QUICK: dict[str, Any] = {
         "updates": 8,
         "refreshes": 3,
     },
-    "ridge": {"dimension": 24, "penalties": [1, 10]},
+    "regression": {"dimension": 24, "penalties": [1, 10]},
 }
 """Settings with which training takes seconds."""
 

@@ -1,6 +1,8 @@
 """`scenekin check`."""
 
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 
 from scenekin.console import print_result
 from scenekin.options import (
@@ -25,18 +27,36 @@ def check(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
-    workspace: Workspace = None,  # noqa: ARG001  every command accepts it
+    workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
     """Check a collection and report its contents and problems; writes nothing."""
     from scenekin.config_file import read_config
+    from storage.errors import StorageError
+    from storage.source.digests import former_digests
     from storage.source.tree import Source
+    from storage.workspace import find_workspace
     from tasks.collection.check import describe, summary
     from tasks.collection.gather import gather
     from tasks.collection.records import Files
     from tasks.progress import progress
 
-    files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in Source(collection, images).trees())
+    trees = Source(collection, images).trees()
+    files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in trees)
     settings = read_config(config, set or []).collection.model_copy(update=column_options(image_column, caption_column))
-    found = gather(files, pictures, format, settings, workers=os.cpu_count() or 1, progress=progress)
+
+    def former(paths: Sequence[str]) -> dict[str, str]:
+        with suppress(StorageError):  # there may be no workspace yet
+            return former_digests(trees[1], paths, find_workspace(workspace).known_files)
+        return {}
+
+    found = gather(
+        files,
+        pictures,
+        format,
+        settings,
+        workers=os.cpu_count() or 1,
+        progress=progress,
+        former_digests=former,
+    )
     print_result(summary(found), json, describe(found))

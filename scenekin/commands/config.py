@@ -1,12 +1,20 @@
 """`scenekin config`."""
 
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
 from scenekin.options import Workspace
 
 
-def config(workspace: Workspace = None) -> None:  # noqa: ARG001  taken by every command
-    """Print every setting with its default, as YAML for --config."""
-    import yaml
+def config(
+    preset: Annotated[
+        Path | None, typer.Argument(metavar="PRESET", help="Preset or settings file (default: the defaults).")
+    ] = None,
+    workspace: Workspace = None,  # noqa: ARG001  every command takes it
+) -> None:
+    """Print every setting, its meaning and its value, as YAML for --config."""
+    from scenekin.config_file import config_text, read_config
 
-    from flows.config import Config
-
-    print(yaml.safe_dump(Config().model_dump(mode="json"), sort_keys=False), end="")
+    print(config_text(read_config(preset, [])), end="")

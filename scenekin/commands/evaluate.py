@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenekin.console import interval_text, number_text, print_result, short
+from scenekin.console import print_result, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -23,6 +23,7 @@ from scenekin.options import (
     path_text,
 )
 from tasks.collection.records import Split
+from tasks.metrics.formatting import format_metric, format_with_interval
 
 if TYPE_CHECKING:
     from flows.results import EvaluateResult
@@ -72,13 +73,13 @@ def evaluate_text(result: "EvaluateResult") -> str:
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
-        aucs = (number_text(summary[auc]) for auc in ("ndcg_auc", "pcc_auc"))
-        lines.append("  {:32} {:>8} {:>8}".format(summary["label"], *aucs))
+        aucs = (format_metric(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
+        lines.append("  {:32} {:>8} {:>8}".format(summary.label, *aucs))
     for name, words in result.words.items():
-        without, at_90, at_80 = (f"{100 * words[at]:.0f} %" for at in ("without", "at_90", "at_80"))
+        without, at_90, at_80 = (f"{100 * share:.0f} %" for share in (words.without, words.at_90, words.at_80))
         lines.append(
-            f"  {result.methods[name]['label']}: adding a word raises its share of the top 10 from {without} to "
-            f"{at_90} (keeping 90 % of the similarity), or to {at_80} (keeping 80 %)"
+            f"  {result.methods[name].label}: adding a word raises its share of the top 10 from {without} to {at_90} "
+            f"(keeping 90 % of the similarity) or {at_80} (keeping 80 %)"
         )
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
 
@@ -91,8 +92,11 @@ def table_text(result: "EvaluateResult") -> str:
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
         ndcg, pcc = (
-            f"{number_text(summary[auc]):>5} {interval_text(summary[f'{auc}_interval'])}"
-            for auc in ("ndcg_auc", "pcc_auc")
+            format_with_interval(auc, interval)
+            for auc, interval in (
+                (summary.ndcg_auc, summary.ndcg_auc_interval),
+                (summary.pcc_auc, summary.pcc_auc_interval),
+            )
         )
-        lines.append(f"{summary['label']:32} {ndcg:21} {pcc}".rstrip())
+        lines.append(f"{summary.label:32} {ndcg:21} {pcc}".rstrip())
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])

@@ -30,7 +30,7 @@ Removed = Annotated[
     typer.Option("--remove", metavar="TERM", help="Words to remove, optionally weighted; repeatable."),
 ]
 Alpha = Annotated[float | None, typer.Option("--alpha", min=0, help="Strength of added words (default: 1).")]
-Beta = Annotated[float | None, typer.Option("--beta", min=0, help="Strength of removed words (default: 1).")]
+Beta = Annotated[float | None, typer.Option("--beta", min=0, help="Strength of removed words (default: 0.5).")]
 Top = Annotated[int, typer.Option("--top", min=1, help="Number of results.")]
 MinRecall = Annotated[
     float | None,

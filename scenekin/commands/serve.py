@@ -21,12 +21,12 @@ def serve(
     """Serve the search page and its REST API (described by /openapi.json)."""
     from ipaddress import ip_address
 
-    from storage.index.versions import current_manifest, no_index
+    from storage.index.versions import current_manifest, missing_index
     from storage.workspace import find_workspace
 
     space = find_workspace(workspace)
     if current_manifest(space, name) is None:
-        raise no_index(space, name)
+        raise missing_index(space, name)
     with _listen(host, port) as listener:
         import uvicorn
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenekin.console import interval_text, print_result, problems_text, short
+from scenekin.console import print_result, problems_text, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -19,11 +19,11 @@ from scenekin.options import (
     column_options,
     path_text,
 )
-from tasks.metrics.formatting import format_figure
+from tasks.metrics.formatting import format_difference, format_with_interval
 
 if TYPE_CHECKING:
     from flows.results import TrainResult
-    from tasks.evaluation.summary import Gain
+    from tasks.evaluation.summary import Difference
 
 
 def train(
@@ -56,20 +56,35 @@ def train(
 
 
 def train_text(result: "TrainResult") -> str:
-    """What came of a training, for people."""
-    lines = [f"scenekin version {result.model.version} ({', '.join(result.model.aliases)}): {result.reason}"]
-    for candidate in sorted(result.candidates, key=lambda each: -(each.metrics.get("ndcg_auc") or 0)):
-        figure, interval = format_figure(candidate.metrics.get("ndcg_auc")), interval_text(candidate.ndcg_auc_interval)
-        behind = _behind(candidate.to_best) if candidate.to_best else ""
-        figures = f"validation NDCG AUC {figure} {interval}{behind}, trained in {candidate.seconds:.0f} s"
-        lines.append(f"  {candidate.label:14}  {figures}")
+    """Describe the result of a training for people."""
+    model = f"scenekin version {result.model.version} ({', '.join(result.model.aliases)})"
+    rows = [
+        (
+            candidate.label,
+            candidate.metrics.get("ndcg_auc"),
+            candidate.ndcg_auc_interval,
+            _comparison(candidate.to_baseline) + f", trained in {candidate.seconds:.0f} s",
+        )
+        for candidate in result.candidates
+    ]
+    if result.baseline is not None:
+        baseline = result.baseline
+        auc = baseline.metrics.get("ndcg_auc")
+        rows.append((baseline.label, auc, baseline.ndcg_auc_interval, ", best untrained baseline"))
+    warning = f"; it {result.warning}" if result.warning else ""
+    lines = [f"{model}: {result.reason}{warning}", "  NDCG AUC on validation:"]
+    lines += [
+        f"  {label:14}  {format_with_interval(auc, interval)}{note}"
+        for label, auc, interval, note in sorted(rows, key=lambda row: -(row[1] or 0))
+    ]
     cached = sum(stage.cached for stage in result.stages)
-    lines.append(f"  stages: {len(result.stages)}, cached: {cached}")
+    lines.append(f"  Stages: {len(result.stages)}, {cached} from the cache")
     lines += problems_text(result.problem_counts)
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
 
 
-def _behind(to_best: "Gain") -> str:
-    """How much more the best has."""
-    low, high = to_best.ndcg_auc_interval or (0.0, 0.0)
-    return f", {format_figure(-(to_best.ndcg_auc or 0.0))} {interval_text((-high, -low))} behind"
+def _comparison(to_baseline: "Difference | None") -> str:
+    """Format a candidate's difference from the best untrained baseline."""
+    if to_baseline is None:
+        return ""
+    return f", {format_difference(to_baseline.ndcg_auc, to_baseline.ndcg_auc_interval)} vs. baseline"

@@ -1,62 +1,62 @@
-"""REST: searching, words, reasons, and what is served."""
+"""REST endpoints: search, word completion, and information about the index."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Form
-from fastapi import Query as Parameters
+from fastapi import Query as QueryString
 
-from scenekin.web.errors import Problem
-from scenekin.web.parameters import Question, UploadQuestion
-from scenekin.web.responses import IndexAnswer, SearchAnswer, Word, WordsAnswer, index_answer, search_answer
-from scenekin.web.served_index import LiveIndex, Served
+from scenekin.web.errors import ErrorResponse
+from scenekin.web.parameters import SearchParameters, UploadSearchParameters
+from scenekin.web.responses import IndexResponse, SearchResponse, Word, WordsResponse, index_response, search_response
+from scenekin.web.served_index import CurrentIndexDep, ServedIndex
 
 router = APIRouter(
     prefix="/api",
     tags=["search"],
-    responses={status: {"model": Problem} for status in (404, 422, 503)},
+    responses={status: {"model": ErrorResponse} for status in (404, 422, 503)},
 )
 
 
 @router.get("/index")
-async def index(live: LiveIndex) -> IndexAnswer:
-    """The index that is served, and its model."""
-    return await live.look(index_answer)
+async def index(current: CurrentIndexDep) -> IndexResponse:
+    """Return the name, version and size of the index, and its model."""
+    return await current.look_up(index_response)
 
 
 @router.get("/search")
-async def search(question: Annotated[Question, Parameters()], live: LiveIndex) -> SearchAnswer:
-    """The nearest images of an indexed image or of a text, moved by words."""
+async def search(parameters: Annotated[SearchParameters, QueryString()], current: CurrentIndexDep) -> SearchResponse:
+    """Return the images nearest to an indexed image or to a text, steered by words."""
 
-    def work(served: Served) -> SearchAnswer:
-        return search_answer(served, question, question.query(served), question.id)
+    def work(index: ServedIndex) -> SearchResponse:
+        return search_response(index, parameters, parameters.query(index), parameters.id)
 
-    return await live.look(work)
+    return await current.look_up(work)
 
 
-@router.post("/search", responses={status: {"model": Problem} for status in (400, 413, 415)})
+@router.post("/search", responses={status: {"model": ErrorResponse} for status in (400, 413, 415)})
 async def search_upload(
-    question: Annotated[UploadQuestion, Form(media_type="multipart/form-data")], live: LiveIndex
-) -> SearchAnswer:
-    """As by GET, or of an image that is uploaded."""
-    upload = question.image
+    parameters: Annotated[UploadSearchParameters, Form(media_type="multipart/form-data")], current: CurrentIndexDep
+) -> SearchResponse:
+    """Return the images nearest to an uploaded image, or search as by GET."""
+    upload = parameters.image
 
-    def work(served: Served) -> SearchAnswer:
-        query = question.query(served, upload.file if upload is not None else None)
-        return search_answer(served, question, query, upload.filename if upload is not None else question.id)
+    def work(index: ServedIndex) -> SearchResponse:
+        query = parameters.query(index, upload.file if upload is not None else None)
+        return search_response(index, parameters, query, upload.filename if upload is not None else parameters.id)
 
-    return await live.compute(work)
+    return await current.compute(work)
 
 
 @router.get("/words")
 async def words(
-    live: LiveIndex,
-    prefix: Annotated[str, Parameters(max_length=200)] = "",
-    top: Annotated[int, Parameters(ge=1, le=50)] = 8,
-) -> WordsAnswer:
-    """Words that the model knows, to complete a prefix with."""
+    current: CurrentIndexDep,
+    prefix: Annotated[str, QueryString(max_length=200)] = "",
+    top: Annotated[int, QueryString(ge=1, le=50)] = 8,
+) -> WordsResponse:
+    """Return known words that complete the last word of `prefix`."""
 
-    def work(served: Served) -> WordsAnswer:
-        found = served.searcher.text.complete(prefix, top)
-        return WordsAnswer(words=[Word(word=word, images=images) for word, images in found])
+    def work(index: ServedIndex) -> WordsResponse:
+        completions = index.searcher.text.complete(prefix, top)
+        return WordsResponse(words=[Word(word=word, images=images) for word, images in completions])
 
-    return await live.look(work)
+    return await current.look_up(work)

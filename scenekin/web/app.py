@@ -1,4 +1,4 @@
-"""The page and its API as one ASGI app: needs neither Prefect nor MLflow."""
+"""The web page and its REST API as one ASGI app; needs neither Prefect nor MLflow."""
 
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
@@ -7,38 +7,38 @@ from anyio import create_task_group
 from fastapi import FastAPI
 
 from scenekin.web import api, explain, images, page
-from scenekin.web.errors import tell_errors
-from scenekin.web.middleware import AnswerHead, KnownHosts, LimitBody, SafeHeaders
-from scenekin.web.served_index import Live
-from scenekin.web.thumbnails import Cache
+from scenekin.web.errors import add_error_handlers
+from scenekin.web.middleware import AllowedHosts, BodyLimit, HeadRequests, SecurityHeaders
+from scenekin.web.served_index import CurrentIndex
+from scenekin.web.thumbnails import ByteCache
 from storage.workspace import Workspace
 
 
 def create_app(workspace: Workspace, name: str = "main", hosts: Iterable[str] = ()) -> FastAPI:
-    """Serve an index of a workspace; where `hosts` are given, only to requests that call this server by one of them."""
+    """Return an app that serves one index; with `hosts`, requests for any other host name are refused."""
     app = FastAPI(
         title="scenekin",
         summary="Find the images whose scene means the same.",
         version="1",
-        docs_url=None,  # these pages load from elsewhere
+        docs_url=None,  # FastAPI's documentation pages load scripts from a CDN
         redoc_url=None,
-        lifespan=_warmed,
+        lifespan=_preload,
     )
-    app.state.live = Live(workspace, name)
-    app.state.cache = Cache()
-    app.add_middleware(AnswerHead)
-    app.add_middleware(LimitBody)
-    app.add_middleware(KnownHosts, hosts=hosts)
-    app.add_middleware(SafeHeaders)
-    tell_errors(app)
+    app.state.index = CurrentIndex(workspace, name)
+    app.state.thumbnails = ByteCache()
+    app.add_middleware(HeadRequests)
+    app.add_middleware(BodyLimit)
+    app.add_middleware(AllowedHosts, hosts=hosts)
+    app.add_middleware(SecurityHeaders)
+    add_error_handlers(app)
     for module in (api, explain, images, page):
         app.include_router(module.router)
     return app
 
 
 @asynccontextmanager
-async def _warmed(app: FastAPI) -> AsyncIterator[None]:
-    """Load the network while the first visitor reads the page."""
+async def _preload(app: FastAPI) -> AsyncIterator[None]:
+    """Load the model while the first visitor reads the page."""
     async with create_task_group() as group:
-        group.start_soon(app.state.live.warm)
+        group.start_soon(app.state.index.preload)
         yield

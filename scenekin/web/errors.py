@@ -1,4 +1,4 @@
-"""Errors as people read them: a status and one sentence, as JSON."""
+"""Errors as HTTP responses: a status and one sentence, as JSON."""
 
 from collections.abc import Mapping
 
@@ -9,25 +9,28 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from scenekin.errors import MissingImage
-from scenekin.web.middleware import HEADERS
+from scenekin.web.middleware import SECURITY_HEADERS
 from storage.errors import StorageError
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
 
+EXPECTED_ERRORS = (HTTPException, ValidationError, RequestValidationError, InputError, StorageError)
+"""Errors that a request or the state of the index may cause."""
 
-class Problem(BaseModel):
-    """Why there is no answer, in one sentence."""
+
+class ErrorResponse(BaseModel):
+    """Why a request failed, in one sentence."""
 
     detail: str
 
 
-def sentence(status: int, text: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An answer that is an error."""
-    return JSONResponse(Problem(detail=text).model_dump(), status, headers)
+def error_response(status: int, detail: str, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """Return an error as JSON."""
+    return JSONResponse(ErrorResponse(detail=detail).model_dump(), status, headers)
 
 
-def described(error: Exception) -> tuple[int, str]:
-    """The status and the sentence of an error that a person may cause."""
+def describe_error(error: Exception) -> tuple[int, str]:
+    """Return the status and message of an expected error; raise any other again."""
     match error:
         case HTTPException():
             return error.status_code, str(error.detail)
@@ -45,20 +48,16 @@ def described(error: Exception) -> tuple[int, str]:
     raise error
 
 
-TOLD = (HTTPException, ValidationError, RequestValidationError, InputError, StorageError)
-"""Errors that `described` knows."""
+def add_error_handlers(app: FastAPI) -> None:
+    """Make the app return every error as an `ErrorResponse`."""
 
+    async def expected(_: Request, error: Exception) -> JSONResponse:
+        status, detail = describe_error(error)
+        return error_response(status, detail, getattr(error, "headers", None))
 
-def tell_errors(app: FastAPI) -> None:
-    """Let the app answer with a sentence where a request fails."""
+    async def unexpected(_: Request, __: Exception) -> JSONResponse:  # runs outside the middleware that adds headers
+        return error_response(500, "Internal error; see the server's log.", SECURITY_HEADERS)
 
-    async def answer(_: Request, error: Exception) -> JSONResponse:
-        status, text = described(error)
-        return sentence(status, text, getattr(error, "headers", None))
-
-    async def unexpected(_: Request, __: Exception) -> JSONResponse:  # outside of what adds headers elsewhere
-        return sentence(500, "This failed; what went wrong is said where `scenekin serve` runs.", HEADERS)
-
-    for kind in TOLD:
-        app.add_exception_handler(kind, answer)
+    for kind in EXPECTED_ERRORS:
+        app.add_exception_handler(kind, expected)
     app.add_exception_handler(Exception, unexpected)

@@ -1,37 +1,37 @@
-"""REST: why two images match, with heat maps (METHOD.md 7)."""
+"""REST endpoint: why two images match, with heat maps (METHOD.md 7)."""
 
 from typing import Annotated
 
 from fastapi import APIRouter, Form, UploadFile
-from fastapi import Query as Parameters
+from fastapi import Query as QueryString
 from pydantic import BaseModel
 
-from scenekin.web.errors import Problem
+from scenekin.web.errors import ErrorResponse
 from scenekin.web.parameters import ImageId
-from scenekin.web.served_index import LiveIndex, Served
-from scenekin.web.thumbnails import data_uri, fitted, to_jpeg
+from scenekin.web.served_index import CurrentIndexDep, ServedIndex
+from scenekin.web.thumbnails import data_uri, encode_jpeg, fit
 from tasks.errors import InputError
 from tasks.search.explanation import Explanation
 from tasks.search.heat import overlay
 
-SIDE = 640  # pixels of a picture under its map
+SIDE = 640  # pixels of a picture's longer side under its heat map
 
 router = APIRouter(
     prefix="/api/explain",
-    tags=["reasons"],
-    responses={status: {"model": Problem} for status in (404, 415, 422, 503)},
+    tags=["explain"],
+    responses={status: {"model": ErrorResponse} for status in (404, 415, 422, 503)},
 )
 
 
-class Pair(BaseModel):
+class ExplainParameters(BaseModel):
     """The ids of two indexed images."""
 
     a: ImageId
     b: ImageId
 
 
-class UploadPair(BaseModel):
-    """An indexed image by id, and another, or an image that is uploaded."""
+class UploadExplainParameters(BaseModel):
+    """An uploaded image or the id of an indexed one, and the id of another."""
 
     a: ImageId | None = None
     image: UploadFile | None = None
@@ -39,7 +39,7 @@ class UploadPair(BaseModel):
 
 
 class DimensionShare(BaseModel):
-    """One dimension's part of the score."""
+    """The contribution of one embedding dimension to the score."""
 
     index: int
     contribution: float
@@ -52,8 +52,8 @@ class Pictures(BaseModel):
     b: str
 
 
-class ExplainAnswer(BaseModel):
-    """The cosine of a pair, the dimensions that give most of it, and where in the pictures these come from."""
+class ExplainResponse(BaseModel):
+    """The cosine similarity of a pair, the dimensions that contribute most, and heat maps of where they respond."""
 
     score: float
     dimensions: list[DimensionShare]
@@ -63,34 +63,36 @@ class ExplainAnswer(BaseModel):
 
 
 @router.get("")
-async def explain(pair: Annotated[Pair, Parameters()], live: LiveIndex) -> ExplainAnswer:
-    """Why two indexed images match."""
-    return await live.compute(lambda served: _explained(served, served.read(pair.a), served.read(pair.b)))
+async def explain(parameters: Annotated[ExplainParameters, QueryString()], current: CurrentIndexDep) -> ExplainResponse:
+    """Explain why two indexed images match."""
+    return await current.compute(
+        lambda index: _explain(index, index.read(parameters.a), index.read(parameters.b)),
+    )
 
 
-@router.post("", responses={status: {"model": Problem} for status in (400, 413)})
+@router.post("", responses={status: {"model": ErrorResponse} for status in (400, 413)})
 async def explain_upload(
-    pair: Annotated[UploadPair, Form(media_type="multipart/form-data")], live: LiveIndex
-) -> ExplainAnswer:
-    """Why an image that is uploaded, or an indexed one, matches an indexed one."""
+    parameters: Annotated[UploadExplainParameters, Form(media_type="multipart/form-data")], current: CurrentIndexDep
+) -> ExplainResponse:
+    """Explain why an uploaded or indexed image matches an indexed one."""
 
-    def work(served: Served) -> ExplainAnswer:
-        if pair.image is not None and pair.a is None:
-            return _explained(served, pair.image.file.read(), served.read(pair.b))
-        if pair.a is not None and pair.image is None:
-            return _explained(served, served.read(pair.a), served.read(pair.b))
-        raise InputError("Give an image or the id a, one of both.")
+    def work(index: ServedIndex) -> ExplainResponse:
+        if parameters.image is not None and parameters.a is None:
+            return _explain(index, parameters.image.file.read(), index.read(parameters.b))
+        if parameters.a is not None and parameters.image is None:
+            return _explain(index, index.read(parameters.a), index.read(parameters.b))
+        raise InputError("Give either an image or the id a.")
 
-    return await live.compute(work)
+    return await current.compute(work)
 
 
-def _explained(served: Served, a: bytes, b: bytes) -> ExplainAnswer:
-    explanation = served.searcher.explain(a, b)
+def _explain(index: ServedIndex, a: bytes, b: bytes) -> ExplainResponse:
+    explanation = index.searcher.explain(a, b)
     pictures = [
-        data_uri(to_jpeg(overlay(fitted(data, SIDE), map_HW)))
+        data_uri(encode_jpeg(overlay(fit(data, SIDE), map_HW)))
         for data, map_HW in ((a, explanation.map_a_HW), (b, explanation.map_b_HW))
     ]
-    return ExplainAnswer(
+    return ExplainResponse(
         score=explanation.score,
         dimensions=[DimensionShare(index=d.index, contribution=d.contribution) for d in explanation.dimensions],
         evidence=explanation.evidence,
@@ -100,11 +102,11 @@ def _explained(served: Served, a: bytes, b: bytes) -> ExplainAnswer:
 
 
 def _summary(explanation: Explanation) -> str:
-    told = f"By themselves, these two pictures score {explanation.score:z.3f}."
+    similarity = f"Similarity of the two pictures, without words: {explanation.score:z.3f}."
     if not explanation.evidence:
-        return f"{told} No place in either speaks for the match."
+        return f"{similarity} No region of either picture supports the match."
     most = sum(dimension.contribution for dimension in explanation.dimensions)
     return (
-        f"{told} The {len(explanation.dimensions)} dimensions that agree most add {most:z.3f}; the bright places are "
-        "where these see something."
+        f"{similarity} The {len(explanation.dimensions)} strongest dimensions contribute {most:z.3f}; "
+        "bright regions are where they respond."
     )

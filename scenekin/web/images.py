@@ -1,45 +1,64 @@
-"""Pictures of indexed images, by id: no path comes from a request, and only pixels leave."""
+"""Pictures of indexed images by id, as JPEG or as the original file. No path comes from a request."""
 
-from typing import Annotated
+from mimetypes import guess_type
+from pathlib import PurePosixPath
+from typing import Annotated, Literal
+from urllib.parse import quote
 
 from fastapi import APIRouter, Header, Request
 from starlette.responses import Response
 
-from scenekin.web.errors import Problem
+from scenekin.web.errors import ErrorResponse
 from scenekin.web.parameters import ImageId
-from scenekin.web.served_index import LiveIndex, Served
-from scenekin.web.thumbnails import SIDE, Cache, Size, render
+from scenekin.web.served_index import CurrentIndexDep, ServedIndex
+from scenekin.web.thumbnails import SIDE, ByteCache, JpegSize, render
 
 router = APIRouter(tags=["images"])
+
+DISPLAYED = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
+"""Types that browsers display; originals of other types are downloaded."""
+DOWNLOADED = "application/octet-stream"
 
 
 @router.get(
     "/images/{image_id:path}",
     response_class=Response,
     responses={
-        200: {"content": {"image/jpeg": {}}, "description": "A JPEG."},
-        304: {"description": "The picture that the browser has."},
-        404: {"model": Problem},
-        422: {"model": Problem},
-        503: {"model": Problem},
+        200: {"content": {kind: {} for kind in sorted({*DISPLAYED, DOWNLOADED})}, "description": "The picture."},
+        304: {"description": "The browser's copy is current."},
+        404: {"model": ErrorResponse},
+        422: {"model": ErrorResponse},
+        503: {"model": ErrorResponse},
     },
 )
 async def image(
     image_id: ImageId,
     request: Request,
-    live: LiveIndex,
-    size: Size = "picture",
+    current: CurrentIndexDep,
+    size: JpegSize | Literal["original"] = "picture",
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """An indexed image as it is shown: upright, as JPEG, its longer side at most 480 or 1,600 pixels."""
-    cache: Cache = request.app.state.cache
+    """Return an indexed image: an upright JPEG of at most 480 or 1,600 pixels a side, or the original file."""
+    thumbnails: ByteCache = request.app.state.thumbnails
 
-    def look(served: Served) -> Response:
-        digest = served.digest(image_id)
+    def work(index: ServedIndex) -> Response:
+        digest = index.digest(image_id)
         headers = {"etag": f'"{digest[:32]}-{size}"', "cache-control": "private, no-cache"}
         if if_none_match == headers["etag"]:
             return Response(status_code=304, headers=headers)
-        picture = cache.get((digest, size), lambda: render(served.read(image_id), SIDE[size]))
-        return Response(picture, media_type="image/jpeg", headers=headers)
+        if size == "original":
+            return _original(index.read(image_id), PurePosixPath(index.path(image_id)).name, headers)
+        jpeg = thumbnails.get((digest, size), lambda: render(index.read(image_id), SIDE[size]))
+        return Response(jpeg, media_type="image/jpeg", headers=headers)
 
-    return await live.look(look)
+    return await current.look_up(work)
+
+
+def _original(data: bytes, name: str, headers: dict[str, str]) -> Response:
+    """Return a file under its own name. Browsers never interpret it as anything but a picture."""
+    kind, _ = guess_type(name)
+    displayed = kind in DISPLAYED
+    disposition = f"{'inline' if displayed else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}"
+    return Response(
+        data, media_type=kind if displayed else DOWNLOADED, headers={**headers, "content-disposition": disposition}
+    )

@@ -1,4 +1,4 @@
-"""ASGI middleware: security headers, known hosts, limits of request bodies, HEAD requests."""
+"""ASGI middleware: security headers, allowed hosts, request body limits, HEAD requests."""
 
 from collections.abc import Iterable
 from urllib.parse import urlsplit
@@ -8,7 +8,7 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-HEADERS = {
+SECURITY_HEADERS = {
     "content-security-policy": (
         "default-src 'self'; img-src 'self' data:; object-src 'none'; "
         "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -20,18 +20,18 @@ HEADERS = {
 }
 
 
-class SafeHeaders:
-    """Nothing from elsewhere, no inline scripts, no frames around the page, no guessing of types."""
+class SecurityHeaders:
+    """Adds headers that forbid foreign content, inline scripts, framing and content sniffing."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI call."""
+        """Handle one ASGI connection."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(HEADERS)
+                MutableHeaders(scope=message).update(SECURITY_HEADERS)
             await send(message)
 
         await self.app(scope, receive, with_headers)
@@ -40,18 +40,15 @@ class SafeHeaders:
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
-class KnownHosts:
-    """Refuses requests for other hosts: a site whose name was made to lead here (DNS rebinding) learns nothing.
-
-    Without hosts all are let through.
-    """
+class AllowedHosts:
+    """Refuses requests for any other host name, which defeats DNS rebinding. Without hosts, all are allowed."""
 
     def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
         self.app = app
         self.hosts = frozenset(host.lower() for host in hosts)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI call."""
+        """Handle one ASGI connection."""
         if scope["type"] == "http" and self.hosts and _host(Headers(scope=scope).get("host", "")) not in self.hosts:
             refusal = JSONResponse({"detail": "This server does not serve that host name."}, 421)
             return await refusal(scope, receive, send)
@@ -66,19 +63,19 @@ def _host(header: str) -> str | None:
 
 
 UPLOAD_BYTES = 20 * 2**20
-FORM_BYTES = 2**18  # what a form's other fields may take
-TOO_LARGE = f"An upload may have at most {UPLOAD_BYTES // 2**20} MB; give a smaller picture."
+FORM_BYTES = 2**18  # for the other fields of the form
+TOO_LARGE = f"The upload is larger than {UPLOAD_BYTES // 2**20} MB; choose a smaller picture."
 
 
-class LimitBody:
-    """Refuses a body that says it is too large at once, and one that does not say so where it becomes too large."""
+class BodyLimit:
+    """Refuses a request body over a limit: by its Content-Length before reading, otherwise while reading."""
 
     def __init__(self, app: ASGIApp, limit: int = UPLOAD_BYTES + FORM_BYTES) -> None:
         self.app = app
         self.limit = limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI call."""
+        """Handle one ASGI connection."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         declared = Headers(scope=scope).get("content-length", "0")
@@ -98,14 +95,14 @@ class LimitBody:
         return await self.app(scope, counted, send)
 
 
-class AnswerHead:
-    """Answers HEAD wherever GET is answered."""
+class HeadRequests:
+    """Answers HEAD requests like GET, without the body."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The ASGI call."""
+        """Handle one ASGI connection."""
 
         async def without_body(message: Message) -> None:
             await send({**message, "body": b""} if message["type"] == "http.response.body" else message)

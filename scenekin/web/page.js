@@ -1,46 +1,45 @@
-// What the page does beyond links and forms: pictures dropped on it, words as chips, heat maps of a pair.
-// The form is all the state there is; the server renders, and every text from data goes in as text.
+// Adds to the page's links and forms: dropped pictures, words as chips, heat maps of a pair.
+// The form holds all state. The server renders; data is only ever inserted as text.
 
-const form = document.getElementById("ask");
+const UNREACHABLE = "The server cannot be reached. Is scenekin serve still running?";
+
+const form = document.getElementById("search");
 if (form) start();
 
 function start() {
-  const image = form.elements.image;
-  const fields = [...form.querySelectorAll(".words")].map(chips);
+  const { image } = form.elements;
+  const commits = [...form.querySelectorAll(".words")].map(chips);
+  if (document.querySelector("#answer .score")) markApplied();
 
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    fields.forEach((commit) => commit());
-    ask(event.submitter);
+    commits.forEach((commit) => commit());
+    search(event.submitter);
   });
-  form.addEventListener("change", (event) => {
-    if (event.target === image) searchByFile();
-    if (event.target.type === "range") ask();
-    if (event.target.id === "text" && event.target.value.trim()) startFrom("text");
+  form.addEventListener("input", ({ target }) => {
+    if (target.type === "range") target.previousElementSibling.textContent = Number(target.value).toFixed(1);
+  });
+  form.addEventListener("change", ({ target }) => {
+    if (target === image) searchByFile();
+    if (target.type === "range" || target.name === "recall") search();
+    if (target.id === "text" && target.value.trim()) newQuery = "text";
   });
   acceptPictures(image);
   document.addEventListener("click", (event) => {
     const why = event.target.closest(".why");
     if (why) explain(why);
   });
-  document.getElementById("reasons").addEventListener("click", (event) => {
-    if (event.target === event.currentTarget) event.currentTarget.close(); // beside it
+  document.getElementById("explanation").addEventListener("click", (event) => {
+    if (event.target === event.currentTarget) event.currentTarget.close(); // the backdrop
   });
   addEventListener("popstate", () => location.reload());
-  showReasons();
-}
-
-// A query begins from one thing: a file, an id or a text.
-function startFrom(name) {
-  if (name !== "id") form.elements.id.value = "";
-  if (name !== "text" && form.elements.text) form.elements.text.value = "";
-  if (name !== "image") form.elements.image.value = "";
+  showWhyButtons();
 }
 
 function searchByFile() {
   if (!form.elements.image.files.length) return;
-  startFrom("image");
-  ask();
+  newQuery = "image";
+  search();
 }
 
 function acceptPictures(image) {
@@ -50,58 +49,100 @@ function acceptPictures(image) {
     searchByFile();
     return true;
   };
-  const dropping = (on) => document.body.classList.toggle("dropping", on);
+  const highlight = (on) => document.body.classList.toggle("dropping", on);
   addEventListener("dragover", (event) => {
     event.preventDefault();
-    dropping(true);
+    highlight(true);
   });
-  addEventListener("dragleave", (event) => event.relatedTarget || dropping(false));
+  addEventListener("dragleave", (event) => event.relatedTarget || highlight(false));
   addEventListener("drop", (event) => {
     event.preventDefault();
-    dropping(false);
+    highlight(false);
     accept(event.dataTransfer);
   });
   addEventListener("paste", (event) => accept(event.clipboardData) && event.preventDefault());
 }
 
-let asking = new AbortController();
+let newQuery = null; // "image" or "text" once the user gave a new one
+let acceptedFile = null; // the uploaded picture whose results are shown
+let running = new AbortController();
 
-// Ask what the form holds, and take the query and the results over from the page that answers.
-async function ask(submitter) {
+// Send the form, then replace the query and the results with those of the returned page.
+async function search(submitter) {
   const [file] = form.elements.image.files;
-  if (file && file.size > Number(form.dataset.limit)) return tell(form.dataset.tooLarge);
-  asking.abort();
-  asking = new AbortController();
-  const { signal } = asking;
-  const answer = document.getElementById("answer");
-  answer.ariaBusy = "true";
-  const data = new FormData(form, submitter);
-  const given = [...data].filter(([name, value]) => name !== "image" && value !== "" && !isUsual(name));
-  const address = "/?" + new URLSearchParams(given);
+  const upload = file && newQuery !== "text" ? file : null;
+  if (upload && upload.size > Number(form.dataset.limit)) return refuseUpload(form.dataset.tooLarge);
+  running.abort();
+  running = new AbortController();
+  const { signal } = running;
+  document.getElementById("answer").ariaBusy = "true";
+  const data = searchData(submitter);
+  const fields = [...data].filter(([name, value]) => name !== "image" && value !== "" && !isDefault(name));
+  const address = "/?" + new URLSearchParams(fields);
   try {
-    const response = await fetch(...(file ? ["/", { method: "POST", body: data, signal }] : [address, { signal }]));
+    const response = await fetch(...(upload ? ["/", { method: "POST", body: data, signal }] : [address, { signal }]));
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
-    if (!page.getElementById("query")) return location.reload(); // the index is gone or empty: the page says so
+    const error = page.querySelector(".problem")?.textContent;
+    if (upload && error) return [413, 415].includes(response.status) ? refuseUpload(error) : showError(error);
+    if (!page.getElementById("query")) return location.reload(); // there is no index any more
     for (const id of ["query", "answer"]) document.getElementById(id).replaceWith(page.getElementById(id));
-    showReasons();
-    if (!file) history.replaceState(null, "", address);
+    showWhyButtons();
+    acceptQuery(upload);
+    if (!upload) history.replaceState(null, "", address);
     else if (location.search) history.pushState(null, "", "/");
   } catch (error) {
-    if (error.name !== "AbortError") tell("The server does not answer; is scenekin serve still running?");
+    if (error.name !== "AbortError") showError(UNREACHABLE);
   }
 }
 
-function isUsual(name) {
-  const input = form.elements[name];
-  return input?.type === "range" && input.value === input.defaultValue && !new URLSearchParams(location.search).has(name);
+// The form's fields. A new picture or text starts afresh, without the words of the search before.
+function searchData(submitter) {
+  const data = new FormData(form, submitter);
+  if (!newQuery) return data;
+  for (const name of ["id", "text", "image"]) if (name !== newQuery) data.delete(name);
+  for (const name of ["add", "remove"]) {
+    data.delete(name);
+    for (const { value } of form.querySelectorAll(`.chips li:not([data-applied]) [name="${name}"]`)) data.append(name, value);
+  }
+  return data;
 }
 
-function tell(sentence) {
-  const problem = make("p", { className: "problem", role: "alert" }, sentence);
+// Bring the form in line with the results shown.
+function acceptQuery(upload) {
+  acceptedFile = upload;
+  if (newQuery) {
+    form.elements.id.value = "";
+    if (newQuery === "image" && form.elements.text) form.elements.text.value = "";
+    if (newQuery === "text") form.elements.image.value = "";
+    for (const chip of form.querySelectorAll(".chips [data-applied]")) chip.remove();
+    newQuery = null;
+  }
+  markApplied();
+}
+
+function markApplied() {
+  for (const chip of form.querySelectorAll(".chips li")) chip.dataset.applied = "";
+}
+
+// Keep the form and the results as they were before the upload.
+function refuseUpload(message) {
+  const before = new DataTransfer();
+  if (acceptedFile) before.items.add(acceptedFile);
+  form.elements.image.files = before.files;
+  newQuery = null;
+  showError(message);
+}
+
+function isDefault(name) {
+  const preset = form.elements[name]?.dataset?.default;
+  return preset !== undefined && Number(form.elements[name].value) === Number(preset);
+}
+
+function showError(message) {
   const answer = document.getElementById("answer");
   answer.ariaBusy = "false";
   answer.querySelector(".problem")?.remove();
-  answer.prepend(problem);
+  answer.prepend(make("p", { className: "problem", role: "alert" }, message));
 }
 
 function make(tag, properties = {}, text = "") {
@@ -110,7 +151,7 @@ function make(tag, properties = {}, text = "") {
   return element;
 }
 
-// Words of one field as chips, with known words offered while typing. Gives what turns pending text into chips.
+// Turn a field into chips with word completion. Return the function that turns pending text into chips.
 function chips(block) {
   const { name } = block.dataset;
   const input = block.querySelector("input");
@@ -126,14 +167,14 @@ function chips(block) {
   input.setAttribute("aria-controls", options.id);
 
   const add = (phrase) => {
-    const known = [...list.querySelectorAll("input")].some((held) => held.value === phrase);
-    if (!phrase || known) return;
+    const present = [...list.querySelectorAll("input")].some(({ value }) => value === phrase);
+    if (!phrase || present) return;
     const chip = make("li");
-    const remove = make("button", { type: "button", ariaLabel: `Take out ${phrase}` }, "×");
+    const remove = make("button", { type: "button", ariaLabel: `Remove ${phrase}` }, "×");
     remove.addEventListener("click", () => {
       chip.remove();
       input.focus();
-      ask();
+      search();
     });
     chip.append(make("span", {}, phrase), make("input", { type: "hidden", name, value: phrase }), remove);
     list.append(chip);
@@ -144,7 +185,7 @@ function chips(block) {
     close();
   };
   const close = () => {
-    looking.abort();
+    completing.abort();
     options.hidden = true;
     options.replaceChildren();
     input.setAttribute("aria-expanded", "false");
@@ -153,7 +194,7 @@ function chips(block) {
   const choose = (option) => {
     const before = input.value.split(/\s+/).slice(0, -1);
     commit([...before, option.dataset.word].join(" "));
-    ask();
+    search();
   };
   const move = (step) => {
     const all = [...options.children];
@@ -163,28 +204,28 @@ function chips(block) {
     if (next) input.setAttribute("aria-activedescendant", next.id);
   };
 
-  let looking = new AbortController();
+  let completing = new AbortController();
   input.addEventListener("input", async () => {
     if (input.value.includes(",")) {
       commit();
-      return ask();
+      return search();
     }
-    looking.abort();
-    looking = new AbortController();
-    const { signal } = looking;
+    completing.abort();
+    completing = new AbortController();
+    const { signal } = completing;
     try {
       const response = await fetch("/api/words?" + new URLSearchParams({ prefix: input.value.slice(-200) }), { signal });
       const { words = [] } = response.ok ? await response.json() : {};
-      options.replaceChildren(...words.map(({ word, images }, place) => {
-        const option = make("li", { id: `${options.id}-${place}`, role: "option", ariaSelected: "false" }, word);
+      options.replaceChildren(...words.map(({ word, images }, index) => {
+        const option = make("li", { id: `${options.id}-${index}`, role: "option", ariaSelected: "false" }, word);
         option.dataset.word = word;
-        option.append(make("small", {}, images.toLocaleString("en")));
+        option.append(make("small", { title: "images" }, images.toLocaleString("en")));
         return option;
       }));
       options.hidden = !words.length;
       input.setAttribute("aria-expanded", String(Boolean(words.length)));
     } catch (error) {
-      if (error.name !== "AbortError") close(); // another letter was typed meanwhile
+      if (error.name !== "AbortError") close(); // aborted: another letter was typed
     }
   });
   input.addEventListener("keydown", (event) => {
@@ -197,14 +238,14 @@ function chips(block) {
       if (chosen) choose(chosen);
       else if (input.value.trim()) {
         commit();
-        ask();
+        search();
       } else form.requestSubmit();
     } else if (event.key === "Escape") close();
     else if (event.key === "Backspace" && !input.value) list.lastElementChild?.querySelector("button").click();
   });
   input.addEventListener("blur", close);
   options.addEventListener("mousedown", (event) => {
-    event.preventDefault(); // the field keeps the focus
+    event.preventDefault(); // keeps the focus in the field
     const option = event.target.closest("li");
     if (option) choose(option);
   });
@@ -212,22 +253,22 @@ function chips(block) {
   return commit;
 }
 
-// Buttons that need this script appear with it.
-function showReasons() {
+// These buttons need JavaScript, so they are hidden without it.
+function showWhyButtons() {
   for (const why of document.querySelectorAll(".why")) why.hidden = false;
 }
 
 async function explain(why) {
   const [file] = form.elements.image.files;
-  const dialog = document.getElementById("reasons");
-  const text = document.getElementById("reasons-text");
-  const [a, b] = ["a", "b"].map((side) => document.getElementById(`reasons-${side}`));
-  const found = why.closest("li").querySelector("img");
+  const dialog = document.getElementById("explanation");
+  const text = document.getElementById("explanation-text");
+  const [a, b] = ["a", "b"].map((side) => document.getElementById(`explanation-${side}`));
+  const match = why.closest("li").querySelector("img");
   a.src = document.querySelector("#query img").src;
-  b.src = found.src;
-  [a.alt, b.alt] = ["The query", found.alt];
-  b.nextElementSibling.textContent = found.alt;
-  text.textContent = "Looking …";
+  b.src = match.src;
+  [a.alt, b.alt] = ["Query", match.alt];
+  b.nextElementSibling.textContent = match.alt;
+  text.textContent = "Computing …";
   dialog.showModal();
   const data = new FormData();
   if (why.dataset.query) data.set("a", why.dataset.query);
@@ -240,6 +281,6 @@ async function explain(why) {
     [a.src, b.src] = [answer.pictures.a, answer.pictures.b];
     text.textContent = answer.summary;
   } catch {
-    text.textContent = "The server does not answer; is scenekin serve still running?";
+    text.textContent = UNREACHABLE;
   }
 }

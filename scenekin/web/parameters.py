@@ -1,4 +1,4 @@
-"""What may be asked, within which bounds."""
+"""The parameters of a search and their limits."""
 
 from typing import Annotated, BinaryIO
 
@@ -6,7 +6,7 @@ from fastapi import UploadFile
 from pydantic import BaseModel, Field
 
 from scenekin.searcher import RECALL, Query
-from scenekin.web.served_index import Served
+from scenekin.web.served_index import ServedIndex
 from tasks.search.modifiers import ADD, REMOVE
 
 ID_LENGTH, TEXT_LENGTH = 4_096, 20_000
@@ -17,10 +17,10 @@ Phrases = Annotated[list[Annotated[str, Field(max_length=TEXT_LENGTH)]], Field(m
 Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
-class Question(BaseModel):
-    """The id of an indexed image, or a text; words to move by and how far; how many results.
+class SearchParameters(BaseModel):
+    """The id of an indexed image or a text; words to add and remove, with their weights; the number of results.
 
-    `recall` is the share of the nearest images that a very large index has to find; 1 looks at all.
+    `recall` is the minimum recall of an approximate index; 1 searches exactly.
     """
 
     id: ImageId | None = None
@@ -32,11 +32,11 @@ class Question(BaseModel):
     top: Annotated[int, Field(ge=1, le=TOP_LIMIT)] = 10
     recall: Annotated[float, Field(ge=0, le=1)] = RECALL
 
-    def query(self, served: Served, upload: BinaryIO | None = None) -> Query:
-        """What to rank by; the upload is read here, in the thread that decodes it. Raises InputError."""
+    def query(self, index: ServedIndex, upload: BinaryIO | None = None) -> Query:
+        """Return the query; an upload is read in the calling thread. Raises InputError, MissingImage for the id."""
         if self.id is not None:
-            served.searcher.row(self.id)  # an unknown id is told from other errors
-        return served.searcher.query(
+            index.searcher.row(self.id)
+        return index.searcher.query(
             upload.read() if upload is not None else None,
             image_id=self.id,
             text=self.text,
@@ -47,7 +47,7 @@ class Question(BaseModel):
         )
 
 
-class UploadQuestion(Question):
-    """The same in a form, an image with it or not."""
+class UploadSearchParameters(SearchParameters):
+    """The same as a form, optionally with an image."""
 
     image: UploadFile | None = None

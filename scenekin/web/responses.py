@@ -1,36 +1,36 @@
-"""What the API answers with; keys are those of `scenekin search --json`, and more."""
+"""The API's responses; they extend the JSON of `scenekin search --json`."""
 
 from pydantic import BaseModel
 
 from scenekin.searcher import Query
-from scenekin.web.parameters import Question
-from scenekin.web.served_index import Served
+from scenekin.web.parameters import SearchParameters
+from scenekin.web.served_index import ServedIndex
 
 
-class ModelName(BaseModel):
-    """The model that embedded the index; `words` says whether words steer it."""
+class ModelInfo(BaseModel):
+    """The model that embedded the index; `words` is true if words can steer it."""
 
     name: str
     version: int
     words: bool
 
 
-class IndexName(BaseModel):
-    """The version that answers, and how many images it has."""
+class IndexInfo(BaseModel):
+    """The version of the index that was searched, and its number of images."""
 
     name: str
     version: int
     images: int
 
 
-class SearchedIndex(IndexName):
-    """With the measured share of the nearest images that its search finds; 1 where it looks at all of them."""
+class SearchedIndex(IndexInfo):
+    """With the measured recall of the search; 1 if it was exact."""
 
     recall: float
 
 
-class Asked(BaseModel):
-    """The query as it was understood: known words spelled like unknown ones, and why terms move nothing."""
+class SearchQuery(BaseModel):
+    """The query as understood: terms that steer it, unknown words with known words like them, ignored terms."""
 
     image: str | None
     text: str | None
@@ -41,8 +41,8 @@ class Asked(BaseModel):
     passed_over: dict[str, str]
 
 
-class Found(BaseModel):
-    """One image found; the score is a cosine, the caption what the collection says of it, if anything."""
+class SearchResult(BaseModel):
+    """One image; the score is a cosine similarity, the caption comes from the collection."""
 
     rank: int
     image_id: str
@@ -51,58 +51,64 @@ class Found(BaseModel):
     caption: str | None
 
 
-class IndexAnswer(BaseModel):
-    """What is served."""
+class IndexResponse(BaseModel):
+    """The index and its model."""
 
-    model: ModelName
-    index: IndexName
+    model: ModelInfo
+    index: IndexInfo
 
 
-class SearchAnswer(IndexAnswer):
-    """The nearest images of a query, best first; notes say which words move nothing."""
+class SearchResponse(IndexResponse):
+    """The images nearest to a query, best first; `notes` explain which words have no effect."""
 
     index: SearchedIndex
-    query: Asked
+    query: SearchQuery
     notes: list[str]
-    results: list[Found]
+    results: list[SearchResult]
 
 
 class Word(BaseModel):
-    """A word that the model knows, and how many captioned images used it."""
+    """A known word and the number of captioned images that use it."""
 
     word: str
     images: int
 
 
-class WordsAnswer(BaseModel):
-    """Words to complete a prefix with, those that tell most first; where it fits none, words spelled like it."""
+class WordsResponse(BaseModel):
+    """Words with a prefix, most informative first; if there are none, words with a similar spelling."""
 
     words: list[Word]
 
 
-def index_answer(served: Served) -> IndexAnswer:
-    """What is served."""
-    manifest = served.manifest
-    return IndexAnswer(
-        model=ModelName(name=manifest.model.name, version=manifest.model.version, words=served.no_words is None),
-        index=IndexName(name=manifest.name, version=manifest.version, images=manifest.images),
+def index_response(index: ServedIndex) -> IndexResponse:
+    """Describe the index and its model."""
+    manifest = index.manifest
+    return IndexResponse(
+        model=ModelInfo(name=manifest.model.name, version=manifest.model.version, words=index.no_words is None),
+        index=IndexInfo(name=manifest.name, version=manifest.version, images=manifest.images),
     )
 
 
-def search_answer(served: Served, question: Question, query: Query, image: str | None) -> SearchAnswer:
-    """The ranking of a query; `image` is the id or the name of the file that was asked by. Raises InputError."""
-    found = [
-        Found(
+def search_response(
+    index: ServedIndex, parameters: SearchParameters, query: Query, image: str | None
+) -> SearchResponse:
+    """Rank the index by a query; `image` is the id or file name of the query image. Raises InputError."""
+    results = [
+        SearchResult(
             rank=result.rank,
             image_id=result.image_id,
             path=result.path,
             score=result.score,
-            caption=served.caption(result.image_id),
+            caption=index.caption(result.image_id),
         )
-        for result in served.searcher.nearest(query, question.top, question.recall)
+        for result in index.searcher.nearest(query, parameters.top, parameters.recall)
     ]
-    asked = Asked(image=image, text=question.text, **query.facts)
-    told = index_answer(served)
-    _, recall = served.searcher.effort(question.top, question.recall)
-    index = SearchedIndex(**dict(told.index), recall=recall)
-    return SearchAnswer(model=told.model, index=index, query=asked, notes=query.notes, results=found)
+    about = index_response(index)
+    _, recall = index.searcher.effort(parameters.top, parameters.recall)
+    return SearchResponse(
+        model=about.model,
+        index=SearchedIndex(**dict(about.index), recall=recall),
+        query=SearchQuery(image=image, text=parameters.text, **query.facts),
+        notes=query.notes,
+        results=results,
+    )

@@ -1,4 +1,4 @@
-"""The index that the web page serves: looked up by image id, always in its current version."""
+"""The index behind the page: image lookup by id, always in the current version."""
 
 import threading
 from collections.abc import Callable
@@ -16,8 +16,8 @@ from storage.workspace import Workspace
 from tasks.errors import InputError
 
 
-class Served:
-    """Looks up images by id alone; what is read from disk is what the index lists, or refused."""
+class ServedIndex:
+    """One version of an index. Images are found by id only, and only files with the indexed content are read."""
 
     def __init__(self, searcher: Searcher) -> None:
         self.searcher = searcher
@@ -25,7 +25,7 @@ class Served:
 
     @cached_property
     def no_words(self) -> str | None:
-        """Why words cannot steer this model; None where they can."""
+        """Why this model cannot be steered by words, or None if it can."""
         try:
             _ = self.searcher.text
         except InputError as error:
@@ -33,67 +33,71 @@ class Served:
         return None
 
     def digest(self, image_id: str) -> str:
-        """SHA-256 of the file of an indexed image. Raises MissingImage."""
+        """Return the SHA-256 of an image's file as indexed. Raises MissingImage."""
         return self.searcher.digest_of(image_id)
 
     def caption(self, image_id: str) -> str | None:
-        """The caption of an indexed image, if the collection has one. Raises MissingImage."""
+        """Return the image's caption in the collection, if it has one. Raises MissingImage."""
         return self.searcher.caption_of(image_id)
 
+    def path(self, image_id: str) -> str:
+        """Return the path of an image's file, relative to the collection's images. Raises MissingImage."""
+        return self.searcher.paths[self.searcher.row(image_id)]
+
     def read(self, image_id: str) -> bytes:
-        """The bytes of the file of an indexed image. Raises MissingImage, without naming any folder of the server."""
+        """Return the bytes of an image's file. Raises MissingImage, without naming any folder of the server."""
         self.searcher.row(image_id)
         try:
             return self.searcher.read_indexed(image_id)
         except MissingImage as error:
             raise MissingImage(
-                f"Image {image_id!r} is missing or has changed since it was indexed; index the collection again."
+                f"The file of {image_id!r} is missing or has changed since it was indexed; run `scenekin index` again."
             ) from error
 
 
 T = TypeVar("T")
 
-NETWORK, LOOKING = 1, 4  # threads: one pass of the network uses all cores; what looks things up is quick
+NETWORK_THREADS, LOOKUP_THREADS = 1, 4  # a forward pass uses all cores by itself; lookups are quick
 
 
-class Live:
-    """Runs work on the version of an index that is current when its turn comes, never on the event loop."""
+class CurrentIndex:
+    """Runs work in threads, off the event loop, on whichever version of an index is current when it starts."""
 
     def __init__(self, workspace: Workspace, name: str) -> None:
         self.workspace = workspace
         self.name = name
-        self._served: Served | None = None
+        self._index: ServedIndex | None = None
         self._opening = threading.Lock()
-        self._network = CapacityLimiter(NETWORK)
-        self._looking = CapacityLimiter(LOOKING)
+        self._network = CapacityLimiter(NETWORK_THREADS)
+        self._lookups = CapacityLimiter(LOOKUP_THREADS)
 
-    def served(self) -> Served:
-        """The current version. Raises StorageError where there is none or it is damaged."""
+    def open(self) -> ServedIndex:
+        """Return the current version. Raises StorageError if there is none or it is damaged."""
         with self._opening:
-            before = self._served.searcher if self._served else None
+            before = self._index.searcher if self._index else None
             searcher = before.current() if before else Searcher.open(self.workspace.root, self.name)
-            if self._served is None or searcher is not before:
-                self._served = Served(searcher)
-            return self._served
+            if self._index is None or searcher is not before:
+                self._index = ServedIndex(searcher)
+            return self._index
 
-    async def compute(self, work: Callable[[Served], T]) -> T:
-        """The outcome of work that runs the network: one at a time, the others wait."""
-        return await to_thread.run_sync(lambda: work(self.served()), limiter=self._network)
+    async def compute(self, work: Callable[[ServedIndex], T]) -> T:
+        """Run work that needs the network, one at a time."""
+        return await to_thread.run_sync(lambda: work(self.open()), limiter=self._network)
 
-    async def look(self, work: Callable[[Served], T]) -> T:
-        """The outcome of work that only looks things up."""
-        return await to_thread.run_sync(lambda: work(self.served()), limiter=self._looking)
+    async def look_up(self, work: Callable[[ServedIndex], T]) -> T:
+        """Run work that needs no network."""
+        return await to_thread.run_sync(lambda: work(self.open()), limiter=self._lookups)
 
-    async def warm(self) -> None:
-        """Load the model before it is asked for; what is wrong with it is told then."""
+    async def preload(self) -> None:
+        """Load the model before the first request; requests report its errors."""
         with suppress(StorageError, InputError):
-            await self.compute(lambda served: served.searcher.model)
+            await self.compute(lambda index: index.searcher.model)
 
 
-def _live(request: Request) -> Live:
-    live: Live = request.app.state.live
-    return live
+def _current_index(request: Request) -> CurrentIndex:
+    current: CurrentIndex = request.app.state.index
+    return current
 
 
-LiveIndex = Annotated[Live, Depends(_live)]
-"""The index that the app serves, as routes take it."""
+CurrentIndexDep = Annotated[CurrentIndex, Depends(_current_index)]
+"""The app's index, as a route's parameter."""

@@ -1,4 +1,4 @@
-"""Pictures as the page shows them: upright, made when first asked for, the latest kept in memory."""
+"""Upright JPEGs in the page's sizes, made on request and cached in memory."""
 
 import base64
 import io
@@ -11,56 +11,56 @@ from PIL import Image
 
 from tasks.images.decode import decode_reduced
 
-Size = Literal["thumbnail", "picture"]
+JpegSize = Literal["thumbnail", "picture"]
 
-SIDE: dict[Size, int] = {"thumbnail": 480, "picture": 1600}
+SIDE: dict[JpegSize, int] = {"thumbnail": 480, "picture": 1600}
 CACHE_BYTES = 64 * 2**20
 QUALITY = 85
 
 
 def render(data: bytes, side: int) -> bytes:
-    """The picture in a file's bytes as JPEG, its longer side at most `side` pixels. Raises UnreadableImage."""
-    return to_jpeg(fitted(data, side))
+    """Return an image file as a JPEG whose longer side is at most `side` pixels. Raises UnreadableImage."""
+    return encode_jpeg(fit(data, side))
 
 
-def fitted(data: bytes, side: int) -> Image.Image:
-    """The upright picture in a file's bytes, its longer side at most `side` pixels. Raises UnreadableImage."""
+def fit(data: bytes, side: int) -> Image.Image:
+    """Return the upright picture in a file, its longer side at most `side` pixels. Raises UnreadableImage."""
     image = decode_reduced(data, 2 * side).image
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     return image
 
 
-def to_jpeg(image: Image.Image) -> bytes:
-    """A picture as JPEG; nothing but its pixels is in it."""
+def encode_jpeg(image: Image.Image) -> bytes:
+    """Encode a picture as JPEG without any metadata."""
     stream = io.BytesIO()
     image.save(stream, "JPEG", quality=QUALITY)
     return stream.getvalue()
 
 
-class Cache:
-    """Bytes by key, the longest unused forgotten first, so that all together stay within a bound."""
+class ByteCache:
+    """A least-recently-used cache of byte strings whose total size stays within a limit."""
 
     def __init__(self, limit: int = CACHE_BYTES) -> None:
         self.limit = limit
         self.size = 0
-        self._kept: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._entries: OrderedDict[Hashable, bytes] = OrderedDict()
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """What is kept under a key, else what `make` gives; two threads may make the same."""
+        """Return the entry of a key, made on the first request; concurrent requests may make it twice."""
         with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+            if key in self._entries:
+                self._entries.move_to_end(key)
+                return self._entries[key]
         made = make()
         with self._lock:
-            self.size += len(made) - len(self._kept.pop(key, b""))
-            self._kept[key] = made
+            self.size += len(made) - len(self._entries.pop(key, b""))
+            self._entries[key] = made
             while self.size > self.limit:
-                self.size -= len(self._kept.popitem(last=False)[1])
+                self.size -= len(self._entries.popitem(last=False)[1])
         return made
 
 
 def data_uri(jpeg: bytes) -> str:
-    """A picture inside the page."""
+    """Return a JPEG as a data URI."""
     return f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"

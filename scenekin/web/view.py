@@ -1,101 +1,120 @@
-"""What the page shows, found for one version of the index and rendered with everything escaped."""
+"""The contents of the page for one version of the index, and its HTML."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import FormData, QueryParams, UploadFile
 
-from scenekin.web.errors import TOLD, described
+from scenekin.searcher import RECALL
+from scenekin.web.errors import EXPECTED_ERRORS, describe_error
 from scenekin.web.middleware import TOO_LARGE, UPLOAD_BYTES
-from scenekin.web.parameters import TOP_LIMIT, Question
-from scenekin.web.responses import IndexAnswer, SearchAnswer, index_answer, search_answer
-from scenekin.web.served_index import Served
+from scenekin.web.parameters import TOP_LIMIT, SearchParameters
+from scenekin.web.responses import IndexResponse, SearchResponse, index_response, search_response
+from scenekin.web.served_index import ServedIndex
 from scenekin.web.thumbnails import data_uri, render
 from tasks.search.modifiers import ADD, REMOVE
 
-SHOWN = 24  # results at first, and how many more each time
-QUERY_SIDE = 640  # pixels of an uploaded picture as it is shown
+SHOWN = 24  # results at first and with each "Show more"
+QUERY_SIDE = 640  # pixels of the longer side of an uploaded picture on the page
+DEFAULTS = {"alpha": ADD, "beta": REMOVE, "recall": RECALL}  # of the settings
+RECALLS = (0.8, 0.9, RECALL, 0.99, 1.0)  # offered where the index is approximate
 
-Items = QueryParams | FormData
+FormItems = QueryParams | FormData
+
+
+class Sample(NamedTuple):
+    """An image to begin with."""
+
+    image_id: str
+    path: str
+    caption: str | None
 
 
 @dataclass
 class View:
-    """The index, or why there is none; what was asked; its answer, or why there is none."""
+    """What the page shows. `index` is None if there is no usable index, `response` if there was no valid search."""
 
-    index: IndexAnswer | None = None
+    index: IndexResponse | None = None
     no_words: str | None = None
-    question: Question = field(default_factory=lambda: Question(top=SHOWN))
+    approximate: bool = False
+    parameters: SearchParameters = field(default_factory=lambda: SearchParameters(top=SHOWN))
     uploaded: bytes | None = None
-    answer: SearchAnswer | None = None
-    begin_with: list[tuple[str, str | None]] = field(default_factory=list)
-    problem: str | None = None
+    response: SearchResponse | None = None
+    samples: list[Sample] = field(default_factory=list)
+    error: str | None = None
     status: int = 200
 
 
-def view_of(served: Served, items: Items, error: Exception | None = None) -> View:
-    """The page that the items of an address or a form ask for; an error that reading them met is told."""
-    view = View(index=index_answer(served), no_words=served.no_words)
+def build_view(index: ServedIndex, items: FormItems, error: Exception | None = None) -> View:
+    """Run the search in a query string or form; `error` is one met while reading it."""
+    approximate = index.manifest.approximate is not None
+    view = View(index=index_response(index), no_words=index.no_words, approximate=approximate)
     try:
         if error is not None:
             raise error
-        view.question = _question(items)
-        _search(served, view, upload_of(items))
-    except TOLD as told:
-        view.status, view.problem = described(told)
-    if view.answer is None:
-        view.begin_with = [(image_id, served.caption(image_id)) for image_id in _spread(served.searcher.image_ids)]
+        fields = _fields(items)
+        typed = {name: fields[name] for name in ("id", "text", "add", "remove") if name in fields}
+        view.parameters = SearchParameters.model_construct(top=SHOWN, **typed)  # kept if validation fails
+        view.parameters = SearchParameters.model_validate(fields)
+        _search(index, view, uploaded_file(items))
+    except EXPECTED_ERRORS as failure:
+        view.status, view.error = describe_error(failure)
+    if view.response is None:
+        ids = index.searcher.image_ids
+        view.samples = [Sample(name, index.path(name), index.caption(name)) for name in _spread(ids)]
     return view
 
 
-def upload_of(items: Items) -> UploadFile | None:
-    """The file of a form, if one was chosen."""
+def uploaded_file(items: FormItems) -> UploadFile | None:
+    """Return the file of a form, if one was chosen."""
     upload = items.get("image")
     return upload if isinstance(upload, UploadFile) and upload.filename else None
 
 
-def _search(served: Served, view: View, upload: UploadFile | None) -> None:
-    question, name = view.question, view.question.id
+def _search(index: ServedIndex, view: View, upload: UploadFile | None) -> None:
+    parameters = view.parameters
     if upload is not None:
-        name, view.question = upload.filename, question.model_copy(update={"id": None, "text": None})
-        query = view.question.query(served, upload.file)
+        parameters = parameters.model_copy(update={"id": None, "text": None})
+        query = parameters.query(index, upload.file)
         upload.file.seek(0)
         view.uploaded = render(upload.file.read(), QUERY_SIDE)
-    elif question.id is not None or question.text is not None:
-        query = question.query(served)
+    elif parameters.id is not None or parameters.text is not None:
+        query = parameters.query(index)
     else:
         return
-    view.answer = search_answer(served, view.question, query, name)
+    view.parameters = parameters
+    view.response = search_response(index, parameters, query, upload.filename if upload is not None else parameters.id)
 
 
-def _question(items: Items) -> Question:
-    """Fields that are empty count as not given, a text goes before an id, and commas part words."""
-    given = {
-        name: value
-        for name in ("id", "text", "alpha", "beta", "top")
-        if isinstance(value := items.get(name), str) and value.strip()
-    }
-    if "text" in given:
-        given.pop("id", None)
-    phrases = {name: list(_parted(items, name)) for name in ("add", "remove")}
-    return Question.model_validate({"top": SHOWN, **given, **phrases})
+def _fields(items: FormItems) -> dict[str, Any]:
+    """Return the search parameters in a form: empty fields are dropped, text precedes id, commas separate phrases."""
+    fields: dict[str, Any] = {"top": SHOWN}
+    for name in ("id", "text", "alpha", "beta", "recall", "top"):
+        value = items.get(name)
+        if isinstance(value, str) and value.strip():
+            fields[name] = value
+    if "text" in fields:
+        fields.pop("id", None)
+    return fields | {name: list(_phrases(items, name)) for name in ("add", "remove")}
 
 
-def _parted(items: Items, name: str) -> Iterator[str]:
+def _phrases(items: FormItems, name: str) -> Iterator[str]:
     for value in items.getlist(name):
         if isinstance(value, str):
             yield from (phrase for part in value.split(",") if (phrase := part.strip()))
 
 
 def _spread(image_ids: list[str]) -> list[str]:
-    """Some images from all over the index."""
+    """Return SHOWN images, evenly spaced over the index."""
     return image_ids[:: max(1, len(image_ids) // SHOWN)][:SHOWN]
 
 
 def render_page(view: View) -> str:
-    """The HTML of a view; whatever comes from data is escaped."""
+    """Return the page as HTML; all data is escaped."""
     environment = Environment(
         loader=PackageLoader("scenekin.web", ""),
         autoescape=True,
@@ -103,23 +122,28 @@ def render_page(view: View) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"image_url": _image_url, "data_uri": data_uri}
+    environment.filters |= {"image_url": _image_url, "data_uri": data_uri, "file_name": _file_name}
     return environment.get_template("page.html.j2").render(
         view=view,
-        search_url=lambda image_id: _search_url(image_id, view.question),
-        more=min(TOP_LIMIT, view.question.top + SHOWN),
-        limit=UPLOAD_BYTES,
+        defaults=DEFAULTS,
+        recalls=sorted({*RECALLS, float(view.parameters.recall)}),
+        search_url=lambda image_id: _search_url(image_id, view.parameters),
+        more=min(TOP_LIMIT, view.parameters.top + SHOWN),
+        upload_limit=UPLOAD_BYTES,
         too_large=TOO_LARGE,
     )
 
 
-def _image_url(image_id: str) -> str:
-    return f"/images/{quote(image_id, safe='')}?size=thumbnail"
+def _image_url(image_id: str, size: str) -> str:
+    return f"/images/{quote(image_id, safe='')}?size={size}"
 
 
-def _search_url(image_id: str, question: Question) -> str:
-    """Search by an image with the same words."""
-    fields = {"id": image_id, "add": question.add, "remove": question.remove}
-    usual = {"alpha": (question.alpha, ADD), "beta": (question.beta, REMOVE)}
-    unusual = {name: weight for name, (weight, default) in usual.items() if weight != default}
-    return "/?" + urlencode(fields | unusual, doseq=True)
+def _file_name(path: str) -> str:
+    return PurePosixPath(path).name
+
+
+def _search_url(image_id: str, parameters: SearchParameters) -> str:
+    """Return the address of a new search by an indexed image, with the same settings but without words."""
+    settings = {name: getattr(parameters, name) for name, default in DEFAULTS.items()}
+    changed = {name: value for name, value in settings.items() if value != DEFAULTS[name]}
+    return "/?" + urlencode({"id": image_id} | changed)

@@ -1,10 +1,12 @@
-"""What an index version holds, as its manifest records it."""
+"""The manifest of an index version: what it was made from and what it contains."""
 
 from pydantic import BaseModel, ConfigDict
 
 from storage.models import ModelRef
 
 MANIFEST, RAW, APPROXIMATE = "manifest.json", "vectors.f16", "approximate.faiss"
+
+MeasuredRecall = dict[int, dict[int, float]]  # by the number of results and the number of lists searched
 
 
 class IndexModel(BaseModel):
@@ -18,18 +20,22 @@ class IndexModel(BaseModel):
 
 
 class Changes(BaseModel):
-    """How a version's images differ from those of the version before."""
+    """How a version's images differ from those of the previous version.
+
+    A renamed image has the same bytes under another path or id, and counts neither as added nor as removed.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     added: int
     changed: int
     removed: int
+    renamed: int = 0  # manifests did not always record it
     unchanged: int
 
 
-class Refused(BaseModel):
-    """An image of the collection that is not in the index, and why."""
+class RefusedImage(BaseModel):
+    """An image of the collection that is not in the index, and the reason."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -38,27 +44,28 @@ class Refused(BaseModel):
 
 
 class Approximate(BaseModel):
-    """An approximate index beside the parts: its file's SHA-256, and its measured recall against exact search.
-
-    Recall is by the length of the result list and by the number of lists that a query looks into.
-    """
+    """The approximate index of a version: its file's SHA-256, and its recall measured against exact search."""
 
     model_config = ConfigDict(frozen=True)
 
     file: dict[str, str]
-    recall: dict[int, dict[int, float]]
+    recall: MeasuredRecall
 
     def effort(self, top: int, recall: float) -> tuple[int, float] | None:
-        """The fewest lists in which this share of the `top` nearest was found, and the share; None if in no number."""
+        """Return the fewest lists to search for a recall of the `top` nearest, and the recall measured there.
+
+        None if no measured number of lists reaches it.
+        """
         depth = min((depth for depth in self.recall if depth >= top), default=None)
         enough = [] if depth is None else [(n, found) for n, found in self.recall[depth].items() if found >= recall]
         return min(enough, default=None)
 
 
 class Manifest(BaseModel):
-    """What a version holds. `parts` and `raw` give the SHA-256 of each file.
+    """The contents of a version. `parts` and `raw` map file names to SHA-256 digests.
 
-    Paths are below `images_root`, a folder or URL. From `approximate_from` images on there is an approximate index.
+    Image paths are relative to `images_root`, a folder or URL. From `approximate_from` images on, the version has an
+    approximate index.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -74,19 +81,19 @@ class Manifest(BaseModel):
     preprocessing: str
     parts: dict[str, str] = {}
     raw: dict[str, str] = {}
-    approximate_from: int = 1_000_000  # what versions had that do not say
+    approximate_from: int = 1_000_000  # manifests did not always record it
     approximate: Approximate | None = None
     changes: Changes
-    refused: tuple[Refused, ...]
+    refused: tuple[RefusedImage, ...]
 
     @property
     def is_large(self) -> bool:
-        """Whether it should have an approximate index."""
+        """Whether the version needs an approximate index."""
         return 0 < self.images >= self.approximate_from
 
     @property
     def part_metadata(self) -> dict[str, str]:
-        """What every part says of its vectors."""
+        """The key-value metadata of every part: what its vectors were computed with."""
         return {
             "model": self.model.name,
             "model_version": str(self.model.version),

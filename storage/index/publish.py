@@ -1,5 +1,6 @@
-"""Publication of an index version: written and checked aside, current in one rename."""
+"""Publication of an index version: written to a temporary folder, checked, and made current by a rename."""
 
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,16 +13,35 @@ import pyarrow.parquet as pq
 from storage.atomic import fresh_folder
 from storage.checksum import file_digest
 from storage.errors import StorageError
-from storage.index.manifest import APPROXIMATE, MANIFEST, RAW, Approximate, Changes, IndexModel, Manifest, Refused
+from storage.faults import FaultPoint, reach
+from storage.index.manifest import (
+    APPROXIMATE,
+    MANIFEST,
+    RAW,
+    Approximate,
+    Changes,
+    IndexModel,
+    Manifest,
+    MeasuredRecall,
+    RefusedImage,
+)
 from storage.index.rows import captions_of, index_captions, index_rows
 from storage.index.verify import version_fault
-from storage.index.versions import current_manifest, current_version, home, make_current, read_manifest, version_numbers
+from storage.index.versions import (
+    current_manifest,
+    current_version,
+    index_folder,
+    make_current,
+    read_manifest,
+    version_numbers,
+)
 from storage.tables import matrix, read_batches, read_table, vectors, write_table
 from storage.workspace import Workspace
 
 PART_ROWS = 65_536
 SHRINK_LIMIT = 0.2
-Recall = dict[int, dict[int, float]]  # by the length of the result list and the effort
+
+WriteApproximate = Callable[[np.ndarray, Path], MeasuredRecall]  # embedding_ND and the file to write
 
 
 def publish(
@@ -35,23 +55,23 @@ def publish(
     model: IndexModel,
     preprocessing: str,
     listed: Sequence[str],
-    refused: Sequence[Refused],
+    refused: Sequence[RefusedImage],
     allow_shrink: bool,
     approximate_from: int,
-    approximate: Callable[[np.ndarray, Path], Recall],
+    approximate: WriteApproximate,
 ) -> Manifest:
     """Make images (image_id, path, sha256, width, height, caption; in id order) and embeddings the current version.
 
-    Nothing is written where nothing changed; a damaged version counts as none. Raises StorageError where the index
-    belongs to another collection, where more than a fifth of it would vanish and `allow_shrink` is not set, and where
-    the new version fails its check: then it is gone, and the version before stays current. `listed` names all images
-    of the collection: each has to be indexed or refused. From so many images on `approximate` writes an approximate
-    index of embedding_ND into a file and measures it.
+    Writes nothing if nothing changed; a damaged version counts as none. `listed` names all images of the collection:
+    each has to be indexed or refused. From `approximate_from` images on, `approximate` writes and measures an
+    approximate index. Raises StorageError if the index belongs to another collection, if it would lose more than a
+    fifth of its images and `allow_shrink` is not set, and if the new version fails its checks: it is then discarded,
+    and the previous version stays current.
     """
     check_owner(workspace, name, collection)
-    before = _whole(workspace, name)
+    before = _undamaged(workspace, name)
     changes = _compare(workspace, before, images)
-    _guard(_claimed(workspace, name), collection, images.num_rows, changes.removed, allow_shrink)
+    _check_shrink(_recorded(workspace, name), collection, images.num_rows, changes.removed, allow_shrink)
     draft = Manifest(
         name=name,
         version=1 + max(version_numbers(workspace, name), default=0),
@@ -66,40 +86,32 @@ def publish(
         changes=changes,
         refused=tuple(refused),
     )
-    if before is not None and _same(before, draft) and index_captions(workspace, before) == captions_of(images):
+    if before is not None and _is_same(before, draft) and index_captions(workspace, before) == captions_of(images):
         return before.model_copy(update={"changes": changes})
-    try:
-        with fresh_folder(home(workspace, name) / str(draft.version)) as folder:
-            manifest = _write(folder, images, embeddings, draft, approximate)
-            if fault := version_fault(folder, manifest, listed, embeddings):
-                raise StorageError(
-                    f"The new version of the index {name!r} {fault}; it is not made current and is removed."
-                )
-    except OSError as error:
-        raise StorageError(
-            f"The new version of the index {name!r} cannot be written in {home(workspace, name)}: "
-            f"{error.strerror or error}; the version before stays in use."
-        ) from error
+    manifest = _write_checked(workspace, images, embeddings, draft, listed, approximate)
     make_current(workspace, name, manifest.version)
     return manifest
 
 
-def _whole(workspace: Workspace, name: str) -> Manifest | None:
+def check_owner(workspace: Workspace, name: str, collection: str) -> None:
+    """Raise StorageError if the index name is invalid or taken by another collection."""
+    before = _recorded(workspace, name)
+    if before is not None and before.collection != collection:
+        raise StorageError(
+            f"The index {name!r} belongs to {before.collection}; choose another --name for {collection}."
+        )
+
+
+def _undamaged(workspace: Workspace, name: str) -> Manifest | None:
+    """Return the current manifest if all its parts are intact."""
     try:
         return current_manifest(workspace, name)
     except StorageError:
         return None
 
 
-def check_owner(workspace: Workspace, name: str, collection: str) -> None:
-    """Raises StorageError where no index can have that name, or where it is another collection's."""
-    before = _claimed(workspace, name)
-    if before is not None and before.collection != collection:
-        raise StorageError(f"The index {name!r} belongs to {before.collection}; give this collection another --name.")
-
-
-def _claimed(workspace: Workspace, name: str) -> Manifest | None:
-    """What the version in use says that it holds, be its parts damaged or not."""
+def _recorded(workspace: Workspace, name: str) -> Manifest | None:
+    """Return the current manifest whether or not its parts are damaged."""
     try:
         version = current_version(workspace, name)
         return None if version is None else read_manifest(workspace, name, version)
@@ -107,18 +119,18 @@ def _claimed(workspace: Workspace, name: str) -> Manifest | None:
         return None
 
 
-def _guard(before: Manifest | None, collection: str, images: int, removed: int, allow_shrink: bool) -> None:
-    """Of a damaged version it is not known which images are gone, but how many there were."""
-    gone = 0 if before is None else max(removed, before.images - images)
-    if before is not None and gone > SHRINK_LIMIT * before.images and not allow_shrink:
+def _check_shrink(before: Manifest | None, collection: str, images: int, removed: int, allow_shrink: bool) -> None:
+    """Of a damaged version only the number of images is known, not which of them are missing now."""
+    missing = 0 if before is None else max(removed, before.images - images)
+    if before is not None and missing > SHRINK_LIMIT * before.images and not allow_shrink:
         raise StorageError(
-            f"{gone} of {before.images} images in the index {before.name!r} are gone from {collection}; "
-            "if that is meant, say --allow-shrink."
+            f"{missing} of {before.images} images in the index {before.name!r} are missing from {collection}; "
+            "to remove them from the index, use --allow-shrink."
         )
 
 
-def _same(before: Manifest, draft: Manifest) -> bool:
-    """Whether a new version would hold what the one before holds."""
+def _is_same(before: Manifest, draft: Manifest) -> bool:
+    """Return whether a new version would have the contents of the previous one."""
     own = {"version", "created_at", "parts", "raw", "changes", "approximate", "approximate_from"}
     unchanged = draft.changes.unchanged == before.images == draft.images
     unchanged &= (before.approximate is not None) == draft.is_large
@@ -126,49 +138,90 @@ def _same(before: Manifest, draft: Manifest) -> bool:
 
 
 def _compare(workspace: Workspace, before: Manifest | None, images: pa.Table) -> Changes:
+    """Match images by id, and the rest by their bytes."""
     new = _files(images)
     old = {} if before is None else _files(index_rows(workspace, before, ["image_id", "path", "sha256"]))
     kept = new.keys() & old.keys()
-    changed = sum(new[image_id] != old[image_id] for image_id in kept)
+    unchanged = sum(new[image_id] == old[image_id] for image_id in kept)
+    moved = sum(new[image_id] != old[image_id] and new[image_id][1] == old[image_id][1] for image_id in kept)
+    added, removed = (
+        Counter(files[image_id][1] for image_id in files.keys() - kept) for files in (new, old)
+    )  # digests
+    renamed = (added & removed).total()
     return Changes(
-        added=len(new) - len(kept),
-        changed=changed,
-        removed=len(old) - len(kept),
-        unchanged=len(kept) - changed,
+        added=added.total() - renamed,
+        changed=len(kept) - unchanged - moved,
+        removed=removed.total() - renamed,
+        renamed=renamed + moved,
+        unchanged=unchanged,
     )
 
 
 def _files(rows: pa.Table) -> dict[str, tuple[str, str]]:
-    """Path and digest by id."""
+    """Return path and digest by image id."""
     ids, paths, digests = (rows[column].to_pylist() for column in ("image_id", "path", "sha256"))
     return dict(zip(ids, zip(paths, digests, strict=True), strict=True))
 
 
-def _write(
-    folder: Path, images: pa.Table, embeddings: Path, draft: Manifest, approximate: Callable[[np.ndarray, Path], Recall]
+def _write_checked(
+    workspace: Workspace,
+    images: pa.Table,
+    embeddings: Path,
+    draft: Manifest,
+    listed: Sequence[str],
+    approximate: WriteApproximate,
 ) -> Manifest:
-    """All files of a version, the manifest last."""
-    _write_raw(folder / RAW, images, embeddings, draft)
-    parts, raw = _write_parts(folder, images, draft), {RAW: file_digest(folder / RAW)}
-    facts = {"parts": parts, "raw": raw, "approximate": _approximate(folder, draft, approximate)}
-    manifest = draft.model_copy(update=facts)
+    """Write a version, and rename its folder if it passes the checks. Raises StorageError otherwise."""
+    folder = index_folder(workspace, draft.name)
+    try:
+        with fresh_folder(folder / str(draft.version)) as temporary:
+            manifest = _write(temporary, images, embeddings, draft, approximate)
+            reach(FaultPoint.INDEX_MANIFEST_WRITTEN, temporary)
+            if fault := version_fault(temporary, manifest, listed, embeddings):
+                raise StorageError(
+                    f"The new version of the index {draft.name!r} {fault}; it was discarded, "
+                    "and the index is unchanged."
+                )
+    except OSError as error:
+        raise StorageError(
+            f"Cannot write the new version of the index {draft.name!r} to {folder}: {error.strerror or error}; "
+            "the index is unchanged."
+        ) from error
+    return manifest
+
+
+def _write(
+    folder: Path, images: pa.Table, embeddings: Path, draft: Manifest, approximate: WriteApproximate
+) -> Manifest:
+    """Write all files of a version, the manifest last."""
+    _write_vectors(folder / RAW, images, embeddings, draft)
+    reach(FaultPoint.INDEX_VECTORS_WRITTEN, folder)
+    parts = _write_parts(folder, images, draft)
+    reach(FaultPoint.INDEX_PARTS_WRITTEN, folder)
+    manifest = draft.model_copy(
+        update={
+            "parts": parts,
+            "raw": {RAW: file_digest(folder / RAW)},
+            "approximate": _write_approximate(folder, draft, approximate),
+        }
+    )
     (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1))
     return manifest
 
 
-def _write_raw(file: Path, images: pa.Table, embeddings: Path, draft: Manifest) -> None:
-    """embedding_ND in the order of the images: vectors go to their rows in batches, so that they are never all held.
+def _write_vectors(file: Path, images: pa.Table, embeddings: Path, draft: Manifest) -> None:
+    """Write embedding_ND in the order of the images, copying batches of rows so that it need not fit into memory.
 
-    Raises StorageError where an image has no vector.
+    Raises StorageError if an image has no vector.
     """
     source_N = pc.index_in(images["sha256"], value_set=read_table(embeddings, ["sha256"])["sha256"].combine_chunks())
     if source_N.null_count:
         lost = images.filter(source_N.is_null())["image_id"]
         raise StorageError(
-            f"{len(lost)} images, {lost[0].as_py()!r} first, were neither embedded nor refused; "
-            f"nothing is published, and the index {draft.name!r} stays as it is."
+            f"{len(lost)} images (the first is {lost[0].as_py()!r}) were neither embedded nor refused; "
+            f"nothing was published, and the index {draft.name!r} is unchanged."
         )
-    with file.open("wb") as stream:  # room is made first: a full disk is an error here, and a killed process below
+    with file.open("wb") as stream:  # reserve the space: a full disk is an error here, but kills a process below
         for start in range(0, draft.images, PART_ROWS):
             stream.write(bytes(2 * draft.dimension * min(PART_ROWS, draft.images - start)))
     if not draft.images:
@@ -186,7 +239,7 @@ def _write_raw(file: Path, images: pa.Table, embeddings: Path, draft: Manifest) 
 
 
 def _write_parts(folder: Path, images: pa.Table, draft: Manifest) -> dict[str, str]:
-    """Parts in id order beside the raw file, and the digest of each."""
+    """Write rows and vectors as Parquet parts in id order, and return the digest of each."""
     field = pa.field("embedding", pa.list_(pa.float16(), draft.dimension))
     schema = images.schema.append(field).with_metadata(draft.part_metadata)
     parts = {}
@@ -197,19 +250,18 @@ def _write_parts(folder: Path, images: pa.Table, draft: Manifest) -> dict[str, s
     return parts
 
 
-def _approximate(folder: Path, draft: Manifest, write: Callable[[np.ndarray, Path], Recall]) -> Approximate | None:
-    if not draft.is_large:
-        return None
-    recall = write(
-        np.memmap(folder / RAW, np.float16, "c", shape=(draft.images, draft.dimension)), folder / APPROXIMATE
-    )
-    return Approximate(file={APPROXIMATE: file_digest(folder / APPROXIMATE)}, recall=recall)
-
-
 def _slices(folder: Path, rows: pa.Table, manifest: Manifest) -> Iterator[tuple[pa.Table, np.ndarray]]:
-    """The rows of each part, one at least, and what the raw file has for them."""
+    """Yield the rows and vectors of each part; an empty index has one empty part."""
     for start in range(0, max(1, rows.num_rows), PART_ROWS):
         part = rows.slice(start, PART_ROWS)
         shape = part.num_rows, manifest.dimension
         values = np.fromfile(folder / RAW, np.float16, shape[0] * shape[1], offset=2 * start * shape[1])
         yield part, values.reshape(shape)
+
+
+def _write_approximate(folder: Path, draft: Manifest, write: WriteApproximate) -> Approximate | None:
+    if not draft.is_large:
+        return None
+    embedding_ND = np.memmap(folder / RAW, np.float16, "c", shape=(draft.images, draft.dimension))
+    recall = write(embedding_ND, folder / APPROXIMATE)
+    return Approximate(file={APPROXIMATE: file_digest(folder / APPROXIMATE)}, recall=recall)

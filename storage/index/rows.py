@@ -14,46 +14,47 @@ from storage.workspace import Workspace
 
 
 def index_rows(workspace: Workspace, manifest: Manifest, columns: list[str]) -> pa.Table:
-    """Rows of a version in id order."""
-    folder = workspace.index / manifest.name / str(manifest.version)
+    """Return the rows of a version in id order."""
+    folder = _folder(workspace, manifest)
     return pa.concat_tables([read_table(folder / part, columns) for part in manifest.parts])
 
 
 def index_captions(workspace: Workspace, manifest: Manifest) -> pa.ChunkedArray:
-    """A caption a row in id order: what the collection says of an image, null where that is nothing."""
-    folder = workspace.index / manifest.name / str(manifest.version)
-    kept = [
-        name for name in pq.read_schema(folder / next(iter(manifest.parts))).names if name in {"image_id", "caption"}
-    ]
-    return captions_of(index_rows(workspace, manifest, kept))
+    """Return one caption for each row in id order, null for images without captions."""
+    columns = pq.read_schema(_folder(workspace, manifest) / next(iter(manifest.parts))).names
+    return captions_of(index_rows(workspace, manifest, [name for name in ("image_id", "caption") if name in columns]))
 
 
 def captions_of(rows: pa.Table) -> pa.ChunkedArray:
-    """The column `caption`; nulls where rows have none, as those of versions from before captions were kept."""
+    """Return the column `caption`, or nulls if there is none: old versions did not store captions."""
     if "caption" in rows.column_names:
         return rows["caption"]
     return pa.chunked_array([pa.nulls(rows.num_rows, pa.string())])
 
 
 def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
-    """embedding_ND, float16, of a version in id order, memory-mapped.
+    """Return embedding_ND, float16, of a version in id order, memory-mapped.
 
-    The raw file is derived again from the parts where it is gone or not what was published.
+    The raw file is rebuilt from the parts if it is missing or damaged.
     """
     shape = manifest.images, manifest.dimension
     if not manifest.images:
         return np.empty(shape, np.float16)  # an empty file cannot be mapped
-    folder = workspace.index / manifest.name / str(manifest.version)
+    folder = _folder(workspace, manifest)
     if changed_files(folder, manifest.raw):
         with fresh_file(folder / RAW) as temporary, temporary.open("wb") as raw:
             for part in manifest.parts:
                 matrix(read_table(folder / part, ["embedding"])["embedding"]).tofile(raw)
-    return np.memmap(folder / RAW, np.float16, "c", shape=shape)  # torch warns of what cannot be written
+    return np.memmap(folder / RAW, np.float16, "c", shape=shape)  # copy-on-write: torch warns of read-only memory
 
 
 def approximate_file(workspace: Workspace, manifest: Manifest) -> Path | None:
-    """The file of a version's approximate index; None where it has none, or one that is not what was published."""
-    folder = workspace.index / manifest.name / str(manifest.version)
+    """Return the file of a version's approximate index; None if it has none, or if the file is damaged."""
+    folder = _folder(workspace, manifest)
     if manifest.approximate is None or changed_files(folder, manifest.approximate.file):
         return None
     return folder / APPROXIMATE
+
+
+def _folder(workspace: Workspace, manifest: Manifest) -> Path:
+    return workspace.index / manifest.name / str(manifest.version)

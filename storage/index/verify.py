@@ -1,4 +1,4 @@
-"""Whether files are what was published, and what is wrong with vectors and Parquet parts, by name."""
+"""Checks of an index version: its files against their digests, its vectors and ids against what they have to be."""
 
 import json
 from collections import Counter
@@ -19,27 +19,29 @@ from storage.tables import matrix, metadata_of, read_batches, read_table
 
 VERIFIED = "verified.json"
 UNIT_TOLERANCE = 5e-3  # of a length after rounding to float16, or to bfloat16 before
+SAMPLE = 32  # images that have to find themselves
+BLOCK_ROWS = 8192  # vectors in float32 at a time
 
 
 def changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
-    """Of files with their SHA-256 those that are gone or have other bytes.
+    """Return the names of files that are missing or do not match their SHA-256.
 
-    A file is read when it is first looked at; its size, times and inode are remembered beside it (`verified.json`), so
-    that opening costs a look at the folder until something changes. Copies have other inodes and are read again, and
-    so is what was written within the last two seconds: within one time stamp it might be written again.
+    A verified file's size, times and inode are remembered in `verified.json`, and it is not read again until they
+    change. Copies have other inodes and are read again; so is a file written within the last two seconds, as a second
+    write could leave the same time stamp.
     """
-    known = _remembered(folder)
-    seen = {name: f"{stamp} {digests[name]}" for name in digests if (stamp := file_stamp(folder / name))}
-    unread = [name for name in digests if name not in seen or known.get(name) != seen[name]]
+    known = _verified_before(folder)
+    stamps = {name: f"{stamp} {digests[name]}" for name in digests if (stamp := file_stamp(folder / name))}
+    unread = [name for name in digests if name not in stamps or known.get(name) != stamps[name]]
     changed = [name for name in unread if _digest(folder / name) != digests[name]]
-    sound = {name: seen[name] for name in unread if name in seen and name not in changed}
-    if sound:
-        with suppress(OSError), fresh_file(folder / VERIFIED) as temporary:  # a read-only folder is read every time
-            temporary.write_text(json.dumps({**known, **sound}))
+    verified = {name: stamps[name] for name in unread if name in stamps and name not in changed}
+    if verified:
+        with suppress(OSError), fresh_file(folder / VERIFIED) as temporary:  # read-only folders are read every time
+            temporary.write_text(json.dumps({**known, **verified}))
     return changed
 
 
-def _remembered(folder: Path) -> dict[str, str]:
+def _verified_before(folder: Path) -> dict[str, str]:
     with suppress(OSError, ValueError):
         known = json.loads((folder / VERIFIED).read_text())
         if isinstance(known, dict):
@@ -55,32 +57,32 @@ def _digest(file: Path) -> str | None:
 
 
 def part_fault(part: Path, metadata: Mapping[str, str]) -> str:
-    """What is wrong with a part that is not what was published with this metadata, as far as it shows."""
+    """Describe the fault of a part that does not match its digest and should have this metadata."""
     if not part.is_file():
         return "is missing"
     if part.stat().st_size == 0:
         return "is empty"
     try:
-        told, rows = metadata_of(part), read_table(part)
+        found, rows = metadata_of(part), read_table(part)
     except (OSError, pa.ArrowException):
-        return "is cut short or no Parquet file"
-    other = [key.replace("_", " ") for key, value in metadata.items() if told.get(key) != value]
-    return f"is of another {other[0]}" if other else _rows_fault(rows, int(metadata["dimension"]))
+        return "is truncated or not a Parquet file"
+    differing = [key.replace("_", " ") for key, value in metadata.items() if found.get(key) != value]
+    return f"has another {differing[0]}" if differing else _rows_fault(rows, int(metadata["dimension"]))
 
 
 def _rows_fault(rows: pa.Table, dimension: int) -> str:
     try:
         if rows.schema.field("image_id").type != pa.string():
-            return "has ids that are no texts"
+            return "has ids that are not strings"
         ids: list[str] = rows["image_id"].to_pylist()
         embedding_ND = matrix(rows["embedding"])
     except (AttributeError, KeyError):
-        return "has other columns than an index"
-    return vectors_fault(ids, embedding_ND, dimension) or ids_fault(ids) or "is not the file that was published"
+        return "does not have the columns of an index"
+    return vectors_fault(ids, embedding_ND, dimension) or ids_fault(ids) or "does not match its recorded digest"
 
 
 def ids_fault(image_ids: Sequence[str]) -> str | None:
-    """What is wrong with the ids of an index, which ascend, each once."""
+    """Describe what is wrong with the ids of an index, which have to ascend without repetition."""
     for before, image_id in pairwise(image_ids):
         if before >= image_id:
             return f"has the image {image_id!r} twice" if before == image_id else f"has {image_id!r} after {before!r}"
@@ -88,22 +90,20 @@ def ids_fault(image_ids: Sequence[str]) -> str | None:
 
 
 def vectors_fault(image_ids: Sequence[str], embedding_ND: np.ndarray, dimension: int) -> str | None:
-    """What is wrong with the vectors of an index: of another width, not finite, or not of unit length."""
+    """Describe what is wrong with the vectors of an index, which have to be finite and of unit length."""
     if embedding_ND.shape[1] != dimension:
-        return f"has vectors of width {embedding_ND.shape[1]}, not {dimension}"
+        return f"has vectors of dimension {embedding_ND.shape[1]}, not {dimension}"
     length_N = np.sqrt(np.einsum("nd,nd->n", embedding_ND, embedding_ND, dtype=np.float32))
-    wrong = np.flatnonzero(~(np.abs(length_N - 1) <= UNIT_TOLERANCE))  # so written that NaN is wrong
+    wrong = np.flatnonzero(~(np.abs(length_N - 1) <= UNIT_TOLERANCE))  # negated so that NaN is wrong
     return f"has a vector of length {length_N[wrong[0]]:.3g} for {image_ids[wrong[0]]!r}" if len(wrong) else None
 
 
-SAMPLE = 32  # images that have to find themselves
-
-
-BLOCK_ROWS = 8192  # whose vectors are held in float32 at a time
-
-
 def version_fault(folder: Path, manifest: Manifest, listed: Sequence[str], embeddings: Path) -> str | None:
-    """What is wrong with a version as it lies on the disk, if anything."""
+    """Describe what is wrong with the files of a new version, if anything.
+
+    Every image of `listed` has to be indexed or refused, and a sample of images has to find itself by its vector in
+    `embeddings`.
+    """
     ids: list[str] = []
     digests: list[str] = []
     for part in manifest.parts:
@@ -113,19 +113,19 @@ def version_fault(folder: Path, manifest: Manifest, listed: Sequence[str], embed
             return fault
         raw = np.fromfile(folder / RAW, np.float16, embedding_BD.size, offset=2 * len(ids) * manifest.dimension)
         if raw.tobytes() != embedding_BD.tobytes():
-            return f"has other vectors in {RAW} than in {part}"
+            return f"has different vectors in {RAW} and {part}"
         ids += part_ids
         digests += rows["sha256"].to_pylist()
     accounted = Counter([*ids, *(refusal.item for refusal in manifest.refused)])
     for item in Counter(listed) - accounted:
         return f"lacks {item!r}, which was not refused either"
     for item in accounted - Counter(listed):
-        return f"accounts for {item!r}, which the collection does not list"
-    return ids_fault(ids) or _lost(folder, manifest, ids, digests, embeddings)
+        return f"contains {item!r}, which the collection does not list"
+    return ids_fault(ids) or _search_fault(folder, manifest, ids, digests, embeddings)
 
 
-def _lost(folder: Path, manifest: Manifest, ids: list[str], digests: list[str], embeddings: Path) -> str | None:
-    """Which image of a seeded sample does not find itself by its vector, nor one that is as near."""
+def _search_fault(folder: Path, manifest: Manifest, ids: list[str], digests: list[str], embeddings: Path) -> str | None:
+    """Name an image of a seeded sample for which another image is nearer to its vector than itself."""
     sample_S = np.random.default_rng(0).permutation(len(ids))[:SAMPLE]
     if not len(sample_S):
         return None
@@ -136,11 +136,11 @@ def _lost(folder: Path, manifest: Manifest, ids: list[str], digests: list[str], 
     for start in range(0, manifest.images, BLOCK_ROWS):
         best_S = np.maximum(best_S, (raw_ND[start : start + BLOCK_ROWS].astype(np.float32) @ query_SD.T).max(axis=0))
     lost = np.flatnonzero(~(own_S >= best_S - UNIT_TOLERANCE))
-    return f"finds {ids[sample_S[lost[0]]]!r} by another image's vector" if len(lost) else None
+    return f"does not find {ids[sample_S[lost[0]]]!r} by its own vector" if len(lost) else None
 
 
 def _vectors_of(digests: list[str], embeddings: Path) -> np.ndarray:
-    """vector_SD, float32, of images by their bytes' digests."""
+    """Return vector_SD, float32, of images given by the digests of their bytes."""
     vector_of: dict[str, np.ndarray] = {}
     for batch in read_batches(embeddings, ["sha256", "embedding"]):
         found = batch.filter(pc.is_in(batch["sha256"], pa.array(digests, pa.string())))

@@ -1,4 +1,4 @@
-"""The files below a local folder: links to folders are followed, each folder is listed once, and nothing is opened."""
+"""The files below a local folder. Links to folders are followed, each folder is listed once, no file is opened."""
 
 import heapq
 import os
@@ -11,7 +11,7 @@ Identity = tuple[int, int]
 
 
 class Skipped(NamedTuple):
-    """Something that is there and is no file to read; the path of a folder ends in `/`."""
+    """An entry that is not a readable file. Paths of folders end in `/`."""
 
     kind: str
     path: str
@@ -19,16 +19,16 @@ class Skipped(NamedTuple):
 
 
 def walk(root: Path) -> tuple[list[str], list[Skipped]]:
-    """Sorted paths of the files below a folder that are not hidden, and what is passed over. Raises OSError.
+    """Return the sorted paths of the visible files below a folder, and the skipped entries. Raises OSError.
 
-    Real folders come before linked ones, so that a file has the same path whatever order the system lists it in.
-    Workspaces below the root are no part of it.
+    Real folders are listed before linked ones, so that a file's path does not depend on the order of the file system.
+    Workspaces below the root are left out.
     """
     files: list[str] = []
     skipped: list[Skipped] = []
-    held = "a folder that holds the collection; the link is not followed"
-    seen = {_identity(folder): held for folder in root.resolve().parents}
-    folders = [(0, "")]  # a heap of how many links lead to a folder, and its path
+    above = "a folder that contains the collection; the link is not followed"
+    seen = {_identity(folder): above for folder in root.resolve().parents}
+    folders = [(0, "")]  # a heap of folders: the number of links on the way, and the path
     while folders:
         links, path = heapq.heappop(folders)
         try:
@@ -38,14 +38,14 @@ def walk(root: Path) -> tuple[list[str], list[Skipped]]:
                 continue
             seen[identity] = f"the same folder as {path or './'}; its files are listed once"
             with os.scandir(root / path) as entries:
-                shown = _shown(list(entries), path)
+                visible = _visible(list(entries), path)
         except OSError as error:
             if not path:
                 raise
-            skipped.append(Skipped("unreadable-folder", path, f"{error.strerror or error}; nothing in it is listed"))
+            skipped.append(Skipped("unreadable-folder", path, f"{error.strerror or error}; its files are not listed"))
             continue
-        for entry in shown:
-            found = _look(entry, path + entry.name)
+        for entry in visible:
+            found = _classify(entry, path + entry.name)
             if isinstance(found, Skipped):
                 skipped.append(found)
             elif found.endswith("/"):
@@ -60,21 +60,21 @@ def _identity(folder: Path) -> Identity:
     return status.st_dev, status.st_ino
 
 
-def _shown(entries: list[os.DirEntry[str]], folder: str) -> list[os.DirEntry[str]]:
-    """What is not hidden; nothing of a workspace below the root."""
+def _visible(entries: list[os.DirEntry[str]], folder: str) -> list[os.DirEntry[str]]:
+    """Return the entries that are not hidden; none of a workspace below the root."""
     if folder and any(entry.name == WORKSPACE_MARK for entry in entries):
         return []
     return [entry for entry in entries if not entry.name.startswith(".")]
 
 
-def _look(entry: os.DirEntry[str], path: str) -> str | Skipped:
-    """The path of a file, that of a folder with `/`, or why it is neither."""
+def _classify(entry: os.DirEntry[str], path: str) -> str | Skipped:
+    """Return the path of a file, the path of a folder with `/`, or why the entry is skipped."""
     try:
         if entry.is_dir():
             return f"{path}/"
         if entry.is_file():
             return path
-        entry.stat()  # raises where a link leads nowhere
+        entry.stat()  # raises for a dead link
     except OSError as error:
-        return Skipped("dead-link", path, f"the link cannot be followed ({error.strerror or error}); it is not used")
+        return Skipped("dead-link", path, f"the link cannot be followed ({error.strerror or error}); it is ignored")
     return Skipped("special-file", path, "a pipe, socket or device; it is not opened")

@@ -1,4 +1,4 @@
-"""The files of a collection: listed and read, local or remote through fsspec."""
+"""Listing and reading the files of a collection, on disk or remotely through fsspec."""
 
 import hashlib
 import io
@@ -14,18 +14,23 @@ from storage.source.local_files import WORKSPACE_MARK, Skipped, walk
 
 CAPTION_FILES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".token", ".parquet")
 LOCAL = ("file://", "local://")
-WHOLE = 2**25  # bytes up to which a remote file comes in one request
+ONE_REQUEST = 2**25  # bytes up to which a remote file is read in one request
 S3 = ("s3", "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL")
 GS = ("gs", "GOOGLE_APPLICATION_CREDENTIALS")
-SERVICES = {"s3": S3, "s3a": S3, "gs": GS, "gcs": GS}  # by protocol: our extra, and what says who and where
+SERVICES = {
+    "s3": S3,
+    "s3a": S3,
+    "gs": GS,
+    "gcs": GS,
+}  # by protocol: our extra, and the variables with credentials and address
 
 
 @dataclass(frozen=True)
 class Tree:
-    """All files below a root that are not hidden, in sorted order, relative to it with `/` between.
+    """The visible files below a root, sorted, as paths relative to it with `/` as separator.
 
-    `filesystem` is None for local files; of others `details` is what their listing said. `is_file` says that the one
-    file was asked for, not the folder that it is in.
+    `filesystem` is None for local files; for others, `details` is their listing. With `is_file` the tree is a single
+    file and its root is that file's folder.
     """
 
     url: str
@@ -37,21 +42,21 @@ class Tree:
     is_file: bool = False
 
     def open(self, path: str) -> BinaryIO:
-        """One file for reading. Raises OSError."""
+        """Open a file for reading. Raises OSError."""
         if self.filesystem is None:
             return Path(self.root, path).open("rb")
         place = f"{self.root}/{path}"
         try:
-            if (self.details[path].get("size") or WHOLE) < WHOLE:
+            if (self.details[path].get("size") or ONE_REQUEST) < ONE_REQUEST:
                 return io.BytesIO(self.filesystem.cat_file(place))
             return cast(BinaryIO, self.filesystem.open(place, "rb"))
         except OSError:
             raise
-        except Exception as error:  # services raise what they like
+        except Exception as error:  # services raise any exception
             raise OSError(" ".join(str(error).split())) from error
 
     def place(self, path: str) -> str:
-        """The absolute path or URL of one file."""
+        """Return the absolute path or URL of a file."""
         place = f"{self.root}/{path}"
         return place if self.filesystem is None else str(self.filesystem.unstrip_protocol(place))
 
@@ -61,12 +66,12 @@ class Tree:
         return self.root if self.filesystem is None else str(self.filesystem.unstrip_protocol(self.root))
 
     def folder(self) -> "Tree":
-        """All files below the root, where only one was asked for. Raises StorageError."""
+        """Return the tree of the root, of which this tree may be a single file. Raises StorageError."""
         return list_tree(self.address)
 
 
 def read_below(address: str, path: str) -> bytes:
-    """One file by its path below the address of a root, which is not listed. Raises OSError."""
+    """Read a file by its path below the address of a root, without listing the root. Raises OSError."""
     if "://" not in address:
         return Path(address, path).read_bytes()
     try:
@@ -74,19 +79,19 @@ def read_below(address: str, path: str) -> bytes:
         return cast(bytes, filesystem.cat_file(f"{root.rstrip('/')}/{path}"))
     except OSError:
         raise
-    except Exception as error:  # services raise what they like, and their package may not be there
+    except Exception as error:  # services raise any exception, and their package may be missing
         raise OSError(_reason(address.partition("://")[0], error)) from error
 
 
 def list_tree(url: str) -> Tree:
-    """The files below a folder or URL, or the single file that it names. Raises StorageError if it cannot be read."""
+    """List the files below a folder or URL, or the single file that it names. Raises StorageError."""
     local = "://" not in url or url.startswith(LOCAL)
     try:
         return _local_tree(url) if local else _remote_tree(url)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise StorageError(f"There is nothing at {url}; give the folder or file of a collection.") from error
-    except Exception as error:  # no permission, unknown protocol, its package not there, and what services raise
-        raise StorageError(f"{url} cannot be read: {_reason(url.partition('://')[0], error)}.") from error
+        raise StorageError(f"No such file or folder: {url}; name the folder or file of a collection.") from error
+    except Exception as error:  # no permission, unknown protocol, missing package, and whatever services raise
+        raise StorageError(f"Cannot read {url}: {_reason(url.partition('://')[0], error)}.") from error
 
 
 def _reason(protocol: str, error: Exception) -> str:
@@ -115,7 +120,7 @@ def _local_tree(url: str) -> Tree:
 def _remote_tree(url: str) -> Tree:
     filesystem, root = fsspec.core.url_to_fs(url)
     root = root.rstrip("/")
-    filesystem.invalidate_cache()  # it remembers earlier listings
+    filesystem.invalidate_cache()  # fsspec caches listings
     details = filesystem.info(root)
     if details["type"] == "file":
         parent, _, name = root.rpartition("/")
@@ -123,11 +128,11 @@ def _remote_tree(url: str) -> Tree:
     found = {
         path.removeprefix(root).removeprefix("/"): details
         for path, details in filesystem.find(root, detail=True).items()
-        if not path.endswith("/") and path != root  # object stores mark folders by empty objects
+        if not path.endswith("/") and path != root  # object stores mark folders with empty objects
     }
     workspaces = tuple(path.removesuffix(WORKSPACE_MARK) for path in found if path.endswith(f"/{WORKSPACE_MARK}"))
-    shown = {path: found[path] for path in sorted(found) if not _hidden(path) and not path.startswith(workspaces)}
-    return Tree(url, root, tuple(shown), filesystem, shown)
+    visible = {path: found[path] for path in sorted(found) if not _hidden(path) and not path.startswith(workspaces)}
+    return Tree(url, root, tuple(visible), filesystem, visible)
 
 
 def _hidden(path: str) -> bool:
@@ -136,43 +141,43 @@ def _hidden(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a collection is: a folder, file or URL, and the folder of its images if that is elsewhere."""
+    """The place of a collection: a folder, file or URL, and the folder of its images if it is another one."""
 
     url: str
     images: str | None = None
 
     @property
     def name(self) -> str:
-        """What people call it: the last part of its path."""
+        """The last part of its path, by which people know it."""
         return self.url.rstrip("/").rpartition("/")[2]
 
     def trees(self) -> tuple[Tree, Tree]:
-        """The collection's files, and those that its image paths refer to. Raises StorageError."""
+        """Return the collection's files, and the files that its image paths refer to. Raises StorageError."""
         files = list_tree(self.url)
         if self.images is not None:
             images = list_tree(self.images)
             if images.is_file:
-                raise StorageError(f"{self.images} is a file; --images takes the folder of the images.")
+                raise StorageError(f"{self.images} is a file; --images takes a folder.")
             return files, images
         if not files.is_file:
             return files, files
         if not files.paths[0].lower().endswith(CAPTION_FILES):
-            raise StorageError(f"{self.url} is a single file that holds no captions; give the folder of a collection.")
+            raise StorageError(f"{self.url} is not a caption file; name a caption file or the folder of a collection.")
         return files, files.folder()
 
 
 class ChangedFile(OSError):
-    """A file is not what it was when its collection was read."""
+    """A file changed after its collection was read."""
 
 
 def reader(tree: Tree, sha256_of: Mapping[str, str]) -> Callable[[str], bytes]:
-    """Read files by path; one whose bytes differ from its digest raises ChangedFile."""
+    """Return a function that reads files by path and raises ChangedFile if the bytes do not match their digest."""
 
     def read(path: str) -> bytes:
         with tree.open(path) as stream:
             data = stream.read()
         if hashlib.sha256(data).hexdigest() != sha256_of[path]:
-            raise ChangedFile(f"{path} changed while it was in use; run again")
+            raise ChangedFile(f"{path} changed during the run; run again")
         return data
 
     return read

@@ -1,16 +1,16 @@
-"""How captions are read."""
+"""How captions are processed."""
 
-from pydantic import BaseModel, ConfigDict, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from tasks.captions.stems import languages
 
 
 class CaptionsConfig(BaseModel):
-    """The language whose Snowball stemmer reduces words to stems."""
+    """The language of the captions, which decides the Snowball stemmer."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    language: str = "english"
+    language: str = Field(default="english", description="Language of the captions; decides the Snowball stemmer.")
 
     @field_validator("language")
     @classmethod

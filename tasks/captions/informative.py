@@ -1,4 +1,4 @@
-"""Words that tell images apart, and those that say nothing about a picture, however rare they are."""
+"""Informative words: those that distinguish images, unlike function words and words that most images have."""
 
 from tasks.captions.stems import stem, tokenise
 from tasks.captions.vocabulary import Vocabulary
@@ -9,18 +9,19 @@ _ENGLISH = (
     "here is are was were be been being am has have had having do does did doing will would could not no"
 )
 FUNCTION_WORDS = {"english": frozenset(_ENGLISH.split())}
-"""By language. A frequency alone does not find them: 45 % of Flickr8k's images have "of", 31 % "man"."""
+"""By language. Frequency alone does not find them: 45 % of Flickr8k's images have "of", 31 % "man"."""
 
 
-def telling_words(phrase: str, vocabulary: Vocabulary) -> list[str]:
-    """The words of a phrase, in its order, that captions have and that tell images apart (METHOD.md 9).
+def informative_words(phrase: str, vocabulary: Vocabulary) -> list[str]:
+    """Return the informative words of a phrase, in order (METHOD.md 9).
 
-    Neither function words do nor words that more than half of the images have, which say less than one bit.
+    These are in the vocabulary, are no function words, and occur with at most half of the images, so that each carries
+    at least one bit.
     """
-    return [word for word in tokenise(phrase) if _tells(word, vocabulary)]
+    return [word for word in tokenise(phrase) if _is_informative(word, vocabulary)]
 
 
-def _tells(word: str, vocabulary: Vocabulary) -> bool:
+def _is_informative(word: str, vocabulary: Vocabulary) -> bool:
     column = vocabulary.index.get(stem(word, vocabulary.language))
     if column is None or word in FUNCTION_WORDS.get(vocabulary.language, ()):
         return False

@@ -12,25 +12,25 @@ import regex
 if TYPE_CHECKING:
     from nltk.stem.snowball import SnowballStemmer
 
-_WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*")  # marks are the vowels of many scripts
+_WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*")  # many scripts write vowels as marks
 
 
 def tokenise(text: str) -> list[str]:
-    """The words of a text, HTML entities unescaped, NFKC, casefolded: runs of letters, marks upon them, and digits."""
+    """Return the words of a text (HTML unescaped, NFKC, casefolded): runs of letters, combining marks and digits."""
     words: list[str] = _WORD.findall(unicodedata.normalize("NFKC", html.unescape(text)).casefold())
     return words
 
 
 @cache
 def stem(word: str, language: str) -> str:
-    """The word's Snowball stem; the word itself where nothing would be left."""
+    """Return the word's Snowball stem, or the word itself if its stem would be empty."""
     return _stemmer(language).stem(word) or word
 
 
 @cache
 def languages() -> tuple[str, ...]:
-    """The languages that have a stemmer."""
-    from nltk.stem.snowball import SnowballStemmer  # noqa: PLC0415  takes two seconds, which searching can do without
+    """Return the languages that have a stemmer."""
+    from nltk.stem.snowball import SnowballStemmer  # noqa: PLC0415  importing takes two seconds, which searching avoids
 
     return tuple(name for name in SnowballStemmer.languages if name != "porter")
 
@@ -43,12 +43,12 @@ def _stemmer(language: str) -> "SnowballStemmer":
 
 
 def count_words(captions: Iterable[str]) -> Counter[str]:
-    """All captions of an image as one bag of words with counts."""
+    """Return all captions of an image as one bag of words."""
     return Counter(word for caption in captions for word in tokenise(caption))
 
 
 def count_stems(words: Counter[str], language: str) -> Counter[str]:
-    """A bag of words as a bag of stems."""
+    """Convert a bag of words into a bag of stems."""
     stems: Counter[str] = Counter()
     for word, count in words.items():
         stems[stem(word, language)] += count

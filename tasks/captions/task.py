@@ -1,20 +1,13 @@
-"""The stage that learns the vocabulary."""
+"""The stage that builds the vocabulary."""
 
 from storage.artifacts import Artifact
-from storage.tables import read_table, write_table
 from tasks.caching import StageRun, stage
 from tasks.captions.config import CaptionsConfig
-from tasks.captions.tfidf import tfidf, tfidf_table
-from tasks.captions.vocabulary import build_vocabulary as build
-from tasks.captions.vocabulary import vocabulary_table
 
 
 @stage("vocabulary", libraries=("nltk", "regex"))
 def build_vocabulary(run: StageRun, captions: Artifact, config: CaptionsConfig) -> None:
     """Train captions → vocabulary.parquet and tfidf.parquet with the images' copy groups (METHOD.md 2)."""
-    table = read_table(run.open(captions) / "captions/train.parquet")
-    captions_N = table["captions"].to_pylist()
-    vocabulary = build(captions_N, config.language)
-    weighted = tfidf_table(table["image_id"].to_pylist(), tfidf(captions_N, vocabulary))
-    write_table(run.folder / "vocabulary.parquet", vocabulary_table(vocabulary))
-    write_table(run.folder / "tfidf.parquet", weighted.append_column("copy_group", table["copy_group"]))
+    from tasks.captions.stage import build_vocabulary as run_stage
+
+    run_stage(run, captions, config)

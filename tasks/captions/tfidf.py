@@ -1,4 +1,4 @@
-"""Captions to tf-idf vectors (METHOD.md 2): count × ln(N / df), unit length."""
+"""tf-idf vectors of captions (METHOD.md 2): count × ln(N / df), unit length."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from tasks.captions.vocabulary import Vocabulary
 
 
 def tfidf(captions_N: Sequence[Sequence[str]], vocabulary: Vocabulary) -> csr_array:
-    """tfidf_NV, float64, rows of unit length; a row without any weighted stem is empty."""
+    """Return tfidf_NV, float64, with rows of unit length; a row without any weighted stem is empty."""
     columns: list[int] = []
     weights: list[float] = []
     starts = [0]
@@ -29,7 +29,7 @@ def tfidf(captions_N: Sequence[Sequence[str]], vocabulary: Vocabulary) -> csr_ar
 
 
 def tfidf_table(image_ids: Sequence[str], tfidf_NV: csr_array) -> pa.Table:
-    """image_id, columns list<int32>, weights list<double>; V in the metadata."""
+    """Return the table of image_id, columns list<int32> and weights list<double>, with V in its metadata."""
     offsets = pa.array(tfidf_NV.indptr, pa.int32())
     return pa.table(
         {
@@ -41,7 +41,7 @@ def tfidf_table(image_ids: Sequence[str], tfidf_NV: csr_array) -> pa.Table:
 
 
 def tfidf_from(table: pa.Table) -> csr_array:
-    """The inverse of `tfidf_table`: tfidf_NV."""
+    """Return tfidf_NV; the inverse of `tfidf_table`."""
     columns = table["columns"].combine_chunks()
     weights = table["weights"].combine_chunks()
     starts = np.concatenate([[0], np.cumsum(columns.value_lengths().to_numpy(zero_copy_only=False))])

@@ -1,4 +1,4 @@
-"""The vocabulary: stems of the train captions with the number of images that use each (METHOD.md 2)."""
+"""The vocabulary: stems of the train captions and the number of images that have each (METHOD.md 2)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from tasks.captions.stems import count_stems, count_words, stem
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Stems in sorted order, each one's most frequent word, document frequencies, and N, the images counted."""
+    """Sorted stems, the most frequent word and the document frequency of each, and N, the number of images."""
 
     language: str
     documents: int
@@ -23,7 +23,7 @@ class Vocabulary:
 
     @cached_property
     def index(self) -> dict[str, int]:
-        """Stem to column."""
+        """Column by stem."""
         return {stem: column for column, stem in enumerate(self.stems)}
 
     @cached_property
@@ -34,7 +34,7 @@ class Vocabulary:
 
 
 def build_vocabulary(captions_N: Sequence[Sequence[str]], language: str) -> Vocabulary:
-    """The vocabulary of N images' captions; no stop list, no minimum frequency."""
+    """Build the vocabulary of N images' captions, without stop list or minimum frequency."""
     surface: dict[str, Counter[str]] = defaultdict(Counter)
     frequency: Counter[str] = Counter()
     for captions in captions_N:
@@ -53,7 +53,7 @@ def build_vocabulary(captions_N: Sequence[Sequence[str]], language: str) -> Voca
 
 
 def vocabulary_table(vocabulary: Vocabulary) -> pa.Table:
-    """stem, word, index, document_frequency, idf; language and N in the metadata."""
+    """Return the table of stem, word, index, document_frequency and idf, with language and N in its metadata."""
     table = pa.table(
         {
             "stem": pa.array(vocabulary.stems, pa.string()),
@@ -67,7 +67,7 @@ def vocabulary_table(vocabulary: Vocabulary) -> pa.Table:
 
 
 def vocabulary_from(table: pa.Table) -> Vocabulary:
-    """The inverse of `vocabulary_table`."""
+    """Return the vocabulary; the inverse of `vocabulary_table`."""
     metadata = table.schema.metadata
     return Vocabulary(
         language=metadata[b"language"].decode(),

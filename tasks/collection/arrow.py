@@ -3,8 +3,8 @@
 import pyarrow as pa
 
 from tasks.collection.assemble import Collection, ImageRecord
-from tasks.collection.image_info import Fact
-from tasks.collection.near_duplicates import Look
+from tasks.collection.image_info import ImageInfo
+from tasks.collection.near_duplicates import Fingerprint
 from tasks.collection.records import Split
 
 IMAGES = pa.schema(
@@ -18,7 +18,7 @@ IMAGES = pa.schema(
 )
 CAPTIONS = pa.schema([("image_id", pa.string()), ("captions", pa.list_(pa.string())), ("copy_group", pa.int32())])
 PROBLEMS = pa.schema([("kind", pa.string()), ("item", pa.string()), ("line", pa.int32()), ("detail", pa.string())])
-FACTS = pa.schema(
+IMAGE_INFO = pa.schema(
     [
         ("sha256", pa.string()),
         ("width", pa.int32()),
@@ -31,13 +31,13 @@ FACTS = pa.schema(
 
 
 def image_table(collection: Collection, split: Split | None = None) -> pa.Table:
-    """The usable images of a split, or all of them (also those in no split): IMAGES, sorted by id."""
-    rows = [{name: getattr(image, name) for name in IMAGES.names} for image in _of(collection, split)]
+    """Return the usable images of a split, or all of them (including those in no split): IMAGES, sorted by id."""
+    rows = [{name: getattr(image, name) for name in IMAGES.names} for image in _images_of(collection, split)]
     return pa.Table.from_pylist(rows, schema=IMAGES)
 
 
 def caption_table(collection: Collection, split: Split | None = None) -> pa.Table:
-    """The captioned images of a split, or all: CAPTIONS, sorted by id; byte copies share a copy_group."""
+    """Return the captioned images of a split, or all: CAPTIONS, sorted by id; identical files share a copy_group."""
     groups: dict[str, int] = {}
     rows = [
         {
@@ -45,44 +45,44 @@ def caption_table(collection: Collection, split: Split | None = None) -> pa.Tabl
             "captions": image.captions,
             "copy_group": groups.setdefault(image.sha256, len(groups)),
         }
-        for image in _of(collection, split)
+        for image in _images_of(collection, split)
         if image.captions
     ]
     return pa.Table.from_pylist(rows, schema=CAPTIONS)
 
 
 def problem_table(collection: Collection) -> pa.Table:
-    """All problems: PROBLEMS, sorted by kind and item."""
+    """Return all problems: PROBLEMS, sorted by kind and item."""
     rows = [{name: getattr(problem, name) for name in PROBLEMS.names} for problem in collection.problems]
     return pa.Table.from_pylist(rows, schema=PROBLEMS)
 
 
-def fact_table(collection: Collection) -> pa.Table:
-    """What the bytes of each readable file say: FACTS, sorted by their digest."""
-    facts = {fact.sha256: fact for fact in collection.facts.values() if fact.sha256}
+def image_info_table(collection: Collection) -> pa.Table:
+    """Return the image information of each readable file: IMAGE_INFO, sorted by digest."""
+    by_digest = {info.sha256: info for info in collection.image_info.values() if info.sha256}
     rows = [
         {
-            **{name: getattr(fact, name) for name in FACTS.names[:4]},
-            **({} if fact.look is None else {"hash": fact.look.hash, "thumbnail": fact.look.thumbnail}),
+            **{name: getattr(info, name) for name in IMAGE_INFO.names[:4]},
+            **({} if info.fingerprint is None else vars(info.fingerprint)),
         }
-        for _, fact in sorted(facts.items())
+        for _, info in sorted(by_digest.items())
     ]
-    return pa.Table.from_pylist(rows, schema=FACTS)
+    return pa.Table.from_pylist(rows, schema=IMAGE_INFO)
 
 
-def facts_of(rows: pa.RecordBatch) -> dict[str, Fact]:
-    """The inverse of `fact_table`, by digest."""
+def image_info_from(rows: pa.RecordBatch) -> dict[str, ImageInfo]:
+    """Return image information by digest; the inverse of `image_info_table`."""
     return {
-        row["sha256"]: Fact(
+        row["sha256"]: ImageInfo(
             row["sha256"],
             row["width"],
             row["height"],
             row["problem"],
-            None if row["hash"] is None else Look(row["hash"], row["thumbnail"]),
+            None if row["hash"] is None else Fingerprint(row["hash"], row["thumbnail"]),
         )
         for row in rows.to_pylist()
     }
 
 
-def _of(collection: Collection, split: Split | None) -> list[ImageRecord]:
+def _images_of(collection: Collection, split: Split | None) -> list[ImageRecord]:
     return [image for image in collection.images if split is None or image.split == split]

@@ -1,17 +1,17 @@
-"""What a collection holds and what is wrong with it, for programs and for people."""
+"""Summarises a collection and its problems, for programs and for people."""
 
 from collections import Counter, defaultdict
 from dataclasses import asdict
 from typing import Any
 
 from tasks.collection.assemble import Collection
-from tasks.collection.records import SPLITS
+from tasks.collection.records import SPLITS, Problem
 
 EXAMPLES = 3
 
 
 def summary(collection: Collection) -> dict[str, Any]:
-    """The JSON object of `scenekin check`; `images` counts all that are listed, `captions` those in use."""
+    """Return the JSON object of `scenekin check`; `images` counts all that are listed, `captions` those in use."""
     splits = Counter(image.split for image in collection.images)
     return {
         "format": collection.format,
@@ -26,24 +26,31 @@ def summary(collection: Collection) -> dict[str, Any]:
 
 
 def describe(collection: Collection) -> str:
-    """The same for people: what there is, then each kind of problem with its count and first few items."""
-    facts = summary(collection)
+    """Return the same as text: the counts, then each kind of problem with its count and first examples in full."""
+    counts = summary(collection)
     lines = [
-        f"{facts['format']}: {facts['images']:,} images listed, {facts['usable']:,} usable, "
-        f"{facts['with_captions']:,} with captions ({facts['captions']:,})",
-        ", ".join(f"{split} {count:,}" for split, count in facts["splits"].items()),
+        f"{counts['format']}: {counts['images']:,} images listed, {counts['usable']:,} usable, "
+        f"{counts['with_captions']:,} with captions ({counts['captions']:,} captions)",
+        "splits: " + ", ".join(f"{split} {count:,}" for split, count in counts["splits"].items()),
     ]
-    items = defaultdict(list)
+    by_kind: dict[str, list[Problem]] = defaultdict(list)
     for problem in collection.problems:
-        item = _on_one_line(problem.item)
-        items[problem.kind].append(item if problem.line is None else f"{item}:{problem.line}")
-    width = max(map(len, items), default=0)
-    for kind, names in items.items():
-        more = f" and {len(names) - EXAMPLES:,} more" if len(names) > EXAMPLES else ""
-        lines.append(f"  {kind:{width}} {len(names):>7,}  {', '.join(names[:EXAMPLES])}{more}")
+        by_kind[problem.kind].append(problem)
+    for kind, problems in by_kind.items():
+        lines.append(f"{kind} ({len(problems):,})")
+        lines += [f"  {_line(problem)}" for problem in problems[:EXAMPLES]]
+        if len(problems) > EXAMPLES:
+            lines.append(f"  and {len(problems) - EXAMPLES:,} more")
+    if any(len(problems) > EXAMPLES for problems in by_kind.values()):
+        lines.append("Use --json to list all problems.")
     return "\n".join(lines)
 
 
-def _on_one_line(name: str) -> str:
-    """Line ends and what would command a terminal, as escapes: file names may hold them."""
-    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in name)
+def _line(problem: Problem) -> str:
+    place = problem.item if problem.line is None else f"{problem.item} (line {problem.line:,})"
+    return _escaped(f"{place}: {problem.detail}")
+
+
+def _escaped(text: str) -> str:
+    """Escape line breaks and terminal control characters, which file names may contain."""
+    return "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in text)

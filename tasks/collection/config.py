@@ -1,4 +1,4 @@
-"""How a collection is read; its own splits, where it has any, come before these."""
+"""How a collection is read. A split that the collection defines itself takes precedence over these settings."""
 
 from typing import Literal, Self
 
@@ -6,20 +6,20 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class CollectionConfig(BaseModel):
-    """Which columns and annotations are read, and the seeded split of a collection that brings none (METHOD.md 1).
-
-    `image_column` and `caption_column` are of tables, found by looking unless named; `annotations` are of Visual
-    Genome. `split_seed` and the fractions held out decide the split.
-    """
+    """Columns and annotations to read, and the seeded split of a collection without splits (METHOD.md 1)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    image_column: str | None = None
-    caption_column: str | None = None
-    annotations: Literal["regions", "objects"] = "regions"
-    split_seed: int = 0
-    validation_fraction: float = Field(default=0.1, ge=0, lt=1)
-    test_fraction: float = Field(default=0.1, ge=0, lt=1)
+    image_column: str | None = Field(
+        default=None, description="Table column with the image file names; null detects it."
+    )
+    caption_column: str | None = Field(default=None, description="Table column with the captions; null detects it.")
+    annotations: Literal["regions", "objects"] = Field(
+        default="regions", description="Visual Genome: use region descriptions or object names as captions."
+    )
+    split_seed: int = Field(default=0, description="Seed of the split, if the collection has none.")
+    validation_fraction: float = Field(default=0.1, ge=0, lt=1, description="Share of images held out for validation.")
+    test_fraction: float = Field(default=0.1, ge=0, lt=1, description="Share of images held out for testing.")
 
     @model_validator(mode="after")
     def _leave_some_to_train_on(self) -> Self:

@@ -1,7 +1,7 @@
-"""The formats that scenekin knows, and which of them a collection is in.
+"""The supported formats, and detection of the one a collection has.
 
-A format with files of its own comes before the general ones: a stray text beside an image in Flickr8k's folder, or a
-table of something else, makes no second candidate. Images alone are what is left.
+Formats with files of their own come before the general ones: a stray text file next to an image in Flickr8k's folder,
+or an unrelated table, is no second candidate. A folder of images alone is the last resort.
 """
 
 from collections.abc import Iterator
@@ -28,40 +28,40 @@ WITH_COLUMNS = ("imagefolder", "table")
 def read_collection(
     files: Files, images: Files, format: str | None = None, config: CollectionConfig | None = None
 ) -> Reading:
-    """Items and problems of the collection in `files`, whose image paths refer to `images`.
+    """Return items and problems of the collection in `files`; its image paths refer to `images`.
 
-    The format is the named one, else found by looking. Raises InputError where that leaves none or several.
+    The format is detected unless it is named. Raises InputError if no format or several match.
     """
     if format is not None and format not in READERS:
-        raise InputError(f"There is no format {format!r}; choose one of {', '.join(READERS)}.")
+        raise InputError(f"Unknown format {format!r}; choose one of {', '.join(READERS)}.")
     config = config or CollectionConfig()
     try:
         reader = READERS[format] if format else _detect(files, config)
         reading = reader.read(files, images, config)
     except OSError as error:
-        raise InputError(f"A file of the collection cannot be read: {error}.") from error
+        raise InputError(f"Cannot read a file of the collection: {error}.") from error
     return replace(reading, problems=(*reading.problems, *_unused_columns(reading.format, config)))
 
 
 def _unused_columns(format: str, config: CollectionConfig) -> Iterator[Problem]:
-    """The columns that the settings name, where the format has none."""
+    """Yield the columns that the settings name for a format without columns."""
     for column in (config.image_column, config.caption_column):
         if column is not None and format not in WITH_COLUMNS:
-            yield Problem("unused-column", column, f"{format} has no columns to choose from; it is read all the same")
+            yield Problem("unused-column", column, f"the {format} format has no columns; the option is ignored")
 
 
 def _detect(files: Files, config: CollectionConfig) -> Reader:
     candidates = [reader for reader in SPECIFIC if reader.recognises(files)] or _general(files, config)
     if len(candidates) > 1:
-        names = " and ".join(reader.name for reader in candidates)
-        raise InputError(f"The collection could be {names}; say which with --format.")
+        names = " or ".join(reader.name for reader in candidates)
+        raise InputError(f"The collection could be {names}; choose one with --format.")
     if candidates:
         return candidates[0]
     if FOLDER.recognises(files):
         return FOLDER
     raise InputError(
-        f"The collection holds no images and no captions in a known format ({', '.join(READERS)}); "
-        "give the folder that holds them."
+        f"No images and no captions in a known format ({', '.join(READERS)}) found; "
+        "give the folder that contains the images."
     )
 
 

@@ -1,16 +1,17 @@
-"""A collection from its files: read by its format, every image looked at, put together."""
+"""Reads a collection from its files: by its format, with every image inspected."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from types import MappingProxyType
 
-from tasks.collection.assemble import Collection, assemble
+from tasks.collection.assemble import NONE, Collection, assemble
 from tasks.collection.config import CollectionConfig
 from tasks.collection.formats import read_collection
-from tasks.collection.image_info import Fact, look_at_file, paths_to_look_at
+from tasks.collection.image_info import ImageInfo, inspect_file, paths_to_inspect
 from tasks.collection.image_names import is_image
-from tasks.collection.parsing.watched import Progress, watched
+from tasks.collection.missing import suggest_files
+from tasks.collection.parsing.reading_progress import ReportProgress, with_progress
 from tasks.collection.records import Files, Problem, Reading
 
 
@@ -21,37 +22,56 @@ def gather(
     config: CollectionConfig,
     *,
     workers: int,
-    progress: Progress,
-    known: Mapping[str, Fact] = MappingProxyType({}),
+    progress: ReportProgress,
+    known: Mapping[str, ImageInfo] = MappingProxyType({}),
+    former_digests: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: NONE,
 ) -> Collection:
-    """All that is usable and all that is wrong. Raises InputError where the files are no collection.
+    """Return everything usable and every problem. Raises InputError if the files are no collection.
 
-    Images whose facts are known by path are not opened.
+    Images with `known` information by path are not opened. `former_digests` returns the SHA-256 that missing paths had
+    when an earlier collection read them.
     """
-    named = [path for _, path, _ in images.skipped if is_image(path)]  # listed, to be refused; never opened
+    named = [path for _, path, _ in images.skipped if is_image(path)]  # listed, so that they are refused; never opened
     listed = replace(images, paths=sorted([*images.paths, *named]))
-    reading = read_collection(watched(files, progress), listed, format, config)
-    paths = paths_to_look_at(reading, images)
-    facts = {path: known[path] for path in paths if path in known}
-    facts |= _look_at_all([path for path in paths if path not in known], images, workers, progress)
-    facts |= {path: Fact("", 0, 0, reason) for kind, path, reason in images.skipped if kind != "dead-link"}
-    told = (*reading.problems, *_passed_over(reading, files, images))
-    return assemble(replace(reading, problems=told), facts, config)
+    reading = read_collection(with_progress(files, progress), listed, format, config)
+    paths = paths_to_inspect(reading, images)
+    info = {path: known[path] for path in paths if path in known}
+    info |= _inspect_all([path for path in paths if path not in known], images, workers, progress)
+    info |= {path: ImageInfo("", 0, 0, reason) for kind, path, reason in images.skipped if kind != "dead-link"}
+    hints = _hints(reading, info, former_digests)
+    problems = (*reading.problems, *_not_files(reading, files, images))
+    return assemble(replace(reading, problems=problems), info, config, hints)
 
 
-def _passed_over(reading: Reading, files: Files, images: Files) -> list[Problem]:
-    """What is no file to read and no item either, once though both trees may have it."""
+def _hints(
+    reading: Reading,
+    info: Mapping[str, ImageInfo],
+    former_digests: Callable[[Sequence[str]], Mapping[str, str]],
+) -> dict[str, str]:
+    """Return, by missing path, which file that only the disk has may be meant."""
+    missing = [item.path for item in reading.items if item.path not in info]
+    unlisted = [
+        item.path for item in reading.items if item.path in info and item.image_id == item.path and not item.captions
+    ]
+    if not missing or not unlisted:
+        return {}
+    digests = {path: info[path].sha256 for path in unlisted if info[path].sha256}
+    return suggest_files(missing, unlisted, former_digests(missing), digests)
+
+
+def _not_files(reading: Reading, files: Files, images: Files) -> list[Problem]:
+    """Return what is neither a regular file nor an item, once even if both trees contain it."""
     items = {item.path for item in reading.items}
     skipped = dict.fromkeys([*files.skipped, *images.skipped])
     return [Problem(kind, path, reason) for kind, path, reason in skipped if path not in items]
 
 
-def _look_at_all(paths: Sequence[str], images: Files, workers: int, progress: Progress) -> dict[str, Fact]:
-    """What each file's bytes say; files that are gone are left out."""
-    facts = {}
-    with ThreadPoolExecutor(workers) as pool, progress("looking at images", len(paths)) as on_step:
-        for path, fact in zip(paths, pool.map(lambda path: look_at_file(path, images.read), paths), strict=True):
-            if fact is not None:
-                facts[path] = fact
+def _inspect_all(paths: Sequence[str], images: Files, workers: int, progress: ReportProgress) -> dict[str, ImageInfo]:
+    """Return the information of each file that still exists."""
+    info = {}
+    with ThreadPoolExecutor(workers) as pool, progress("inspecting images", len(paths)) as on_step:
+        for path, found in zip(paths, pool.map(lambda path: inspect_file(path, images.read), paths), strict=True):
+            if found is not None:
+                info[path] = found
             on_step(1)
-    return facts
+    return info

@@ -1,50 +1,104 @@
-"""Which file on disk is meant by the name that a captions file writes."""
+"""Resolves image names, as written in a captions file, to paths on disk."""
 
 import posixpath
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
-from tasks.collection.image_names import is_image
-from tasks.collection.records import Item
+from tasks.collection.image_names import EXTENSION, is_image
+from tasks.collection.records import Item, Problem
 
 
 class ImagePaths:
-    """The paths below the images' root, found by name. No name is ever cut or completed to make it fit."""
+    """The paths below the images' root, found by name.
+
+    A name that is written differently finds a file only if no other one fits, and `inexact` reports it if letter case
+    or an omitted extension is the difference.
+    """
 
     def __init__(self, paths: Sequence[str]) -> None:
         self._paths = paths
         self._exact = frozenset(paths)
-        forms = Counter(map(_nfc, paths))
-        self._by_form = {_nfc(path): path for path in paths if forms[_nfc(path)] == 1}
+        self._by_form = _unique((_nfc(path), path) for path in paths)
+        images = [path for path in paths if is_image(path)]
+        self._by_case = _unique((_plain(path), path) for path in images)
+        self._by_stem = _unique((_stem(path), path) for path in images)
+        self._written: dict[str, str] = {}
 
     def __contains__(self, path: str) -> bool:
         return path in self._exact
 
     def find(self, name: str, folder: str = "") -> str:
-        r"""The path of `name` seen from `folder`, or the path where it should have been.
+        r"""Return the path of `name` relative to `folder`; if no such file exists, the path it should have.
 
-        Tried in turn: the name as it is, `.` and `..` resolved, `\` as `/`, the one path of equal NFC form.
+        Tried in order: the name unchanged; with `.` and `..` resolved; with `\` as `/`; the only path with the same
+        NFC form; the only image that differs by letter case; for a name without extension, the only image so named.
         """
         written = posixpath.join(folder, name)
         for path in (written, posixpath.normpath(written), posixpath.normpath(written.replace("\\", "/"))):
             if path in self._exact:
                 return path
-        return self._by_form.get(_nfc(path), path)
+        if _nfc(path) in self._by_form:
+            return self._by_form[_nfc(path)]
+        inexact = self._by_case.get(_plain(path))
+        if inexact is None and EXTENSION.search(path) is None:
+            inexact = self._by_stem.get(_plain(path))
+        if inexact is None:
+            return path
+        self._written.setdefault(inexact, name)
+        return inexact
 
-    def folder_of(self, names: Container[str]) -> str:
-        """The folder ("" or ending in `/`) below which most of the names are files; of equals the first."""
+    def inexact(self, items: Iterable[Item]) -> list[Problem]:
+        """Return a problem for every item whose image was found under another letter case or without extension."""
+        found = [(item.path, self._written[item.path]) for item in items if item.path in self._written]
+        return [
+            Problem("inexact-name", path, f"used for the name {name!r}, which has no such file") for path, name in found
+        ]
+
+    def folder_of(self, names: Iterable[str]) -> str:
+        """Return the folder ("" or ending in `/`) below which most of the names exist.
+
+        Names are compared as `find` does; of several folders, one with more exact names is preferred, then the first.
+        """
+        plain = {_plain(posixpath.normpath(name.replace("\\", "/"))) for name in names}
+        exact = frozenset(names)
         votes: Counter[str] = Counter()
+        exact_votes: Counter[str] = Counter()
         for path in self._paths:
-            starts = [0, *(index + 1 for index, letter in enumerate(path) if letter == "/")]
-            votes.update(path[:start] for start in starts if path[start:] in names)
-        return min(votes, key=lambda folder: (-votes[folder], folder), default="")
+            key, stem = _plain(path), _stem(path)
+            start, place = 0, 0
+            while True:
+                if key[place:] in plain or stem[place:] in plain:
+                    votes[path[:start]] += 1
+                exact_votes[path[:start]] += path[start:] in exact
+                start, place = path.find("/", start) + 1, key.find("/", place) + 1
+                if not start:
+                    break
+        return min(votes, key=lambda folder: (-votes[folder], -exact_votes[folder], folder), default="")
 
     def unlisted(self, items: Iterable[Item]) -> list[Item]:
-        """The images on disk that no item is about, each as an item without captions."""
+        """Return the images on disk that no item refers to, each as an item without captions."""
         listed = {item.path for item in items}
         return [Item(path, path) for path in self._paths if is_image(path) and path not in listed]
 
 
+def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Return the paths by key that share it with no other path."""
+    found: dict[str, str] = {}
+    shared = set()
+    for key, path in pairs:
+        if found.setdefault(key, path) != path:
+            shared.add(key)
+    return {key: path for key, path in found.items() if key not in shared}
+
+
 def _nfc(path: str) -> str:
     return unicodedata.normalize("NFC", path)
+
+
+def _plain(path: str) -> str:
+    return _nfc(path).casefold()
+
+
+def _stem(path: str) -> str:
+    return _plain(EXTENSION.sub("", path))

@@ -1,4 +1,4 @@
-"""What a reader gives back, whatever the format: items, problems, and where their bytes are."""
+"""What readers produce, whatever the format: items, problems, and where to find the bytes."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ SPLITS: tuple[Split, ...] = ("train", "validation", "test")
 
 @dataclass(frozen=True)
 class Files:
-    """The files below one root: sorted paths relative to it with `/` between, and how to open one of them.
+    """The files below one root: sorted paths relative to it, separated by `/`, and a function that opens one.
 
-    `skipped` has kind, path and reason of what is there and is no file to read: dead links, pipes, folders twice.
+    `skipped` lists kind, path and reason of entries that are not regular files: dead links, pipes, repeated folders.
     """
 
     paths: Sequence[str]
@@ -22,25 +22,29 @@ class Files:
     skipped: Sequence[tuple[str, str, str]] = ()
 
     def read(self, path: str) -> bytes:
-        """All bytes of one file. Raises OSError."""
+        """Return all bytes of one file. Raises OSError."""
         with self.open(path) as stream:
             return stream.read()
 
 
 @dataclass(frozen=True)
 class Item:
-    """One image that the collection lists, on `line` if any; `path` is relative to the images' root."""
+    """One image that the collection lists; `path` is relative to the images' root.
+
+    `line` and `source` are those of the file that lists it, if known.
+    """
 
     image_id: str
     path: str
     captions: tuple[str, ...] = ()
     split: Split | None = None
     line: int | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong: a kebab-case kind, the item it is about, what was done, the line if any."""
+    """One problem: a kebab-case kind, the item concerned, what is wrong and what was done, and the line if any."""
 
     kind: str
     item: str
@@ -50,7 +54,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Reading:
-    """All that a reader found. `has_splits` says that the dataset brings its own splits, so none is drawn."""
+    """Everything a reader found. If `has_splits`, the dataset defines its own splits and none is drawn."""
 
     format: str
     items: Sequence[Item]
@@ -59,14 +63,14 @@ class Reading:
 
 
 class Reader(Protocol):
-    """One format: recognised by the files there are, read into items. Captions are kept as given."""
+    """One format, detected from the files and read into items. Captions are not changed."""
 
     name: str
 
     def recognises(self, files: Files) -> bool:
-        """Whether these files are of this format; looks at names and, where these are not enough, inside."""
+        """Return whether the files have this format, judging by names and, where necessary, content."""
         ...
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
-        """Items and problems; `images` are the files that image paths refer to. Raises InputError."""
+        """Return items and problems; image paths refer to `images`. Raises InputError."""
         ...

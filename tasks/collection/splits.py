@@ -1,4 +1,4 @@
-"""A seeded split that belongs to the picture's bytes, whatever else the collection holds."""
+"""A seeded split that depends on an image's bytes alone, not on the rest of the collection."""
 
 import hashlib
 
@@ -7,9 +7,9 @@ from tasks.collection.records import Split
 
 
 def draw_split(sha256: str, config: CollectionConfig) -> Split:
-    """The split of the picture with this digest (METHOD.md 1).
+    """Return the split of the image with this digest (METHOD.md 1).
 
-    It depends on nothing else: no image changes side because others came, and byte copies share a side.
+    Images keep their split when others are added, and identical files share one.
     """
     digest = hashlib.sha256(f"{config.split_seed} {sha256}".encode()).digest()
     draw = int.from_bytes(digest[:8]) / 2**64

@@ -1,4 +1,4 @@
-"""Paints what lies behind a scene's things: the sky of its time and weather, and the layers of its place."""
+"""Paints the background of a scene: the sky of its time and weather, and the layers of its place."""
 
 import math
 from collections.abc import Callable
@@ -22,7 +22,7 @@ _LIGHTS = {"day": "#ffffff", "dusk": "#f0c4ac", "night": "#6f7bb4"}
 
 
 def paint_sky(scene: Scene, chance: Random) -> Image.Image:
-    """The sky of the scene's time and weather: RGB, of the scene's size."""
+    """Return the sky of the scene's time and weather: RGB, in the scene's size."""
     overcast = scene.time == "day" and scene.weather != "clear"
     upper, lower = chance.choice(_SKIES["overcast" if overcast else scene.time])
     image = _gradient(scene.size, ImageColor.getrgb(upper), ImageColor.getrgb(lower))
@@ -33,7 +33,7 @@ def paint_sky(scene: Scene, chance: Random) -> Image.Image:
 
 
 def paint_land(scene: Scene, chance: Random) -> Image.Image:
-    """The layers of the scene's place: RGBA, of the scene's size, painted at twice that for smooth edges."""
+    """Return the layers of the scene's place: RGBA, in the scene's size, painted at twice that for smooth edges."""
     canvas = Image.new("RGBA", (2 * scene.size[0], 2 * scene.size[1]))
     for layer in PLACES[scene.place].layers:
         colour = _lit(chance.choice(layer.colours), _LIGHTS[scene.time])
@@ -70,7 +70,7 @@ def _sea(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> None:
 
 
 def _hills(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> None:
-    """A wavy edge, with blades, pebbles or flakes strewn below it."""
+    """Paint a wavy edge with blades, pebbles or flakes below it."""
     pen = ImageDraw.Draw(canvas)
     waves, phase, swing = chance.uniform(0.4, 1.6), chance.uniform(0, math.tau), chance.uniform(0.01, 0.05)
     edge = [
@@ -84,7 +84,7 @@ def _hills(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> Non
 
 
 def _peaks(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> None:
-    """A range of mountains with a lit and a dark side and white caps."""
+    """Paint a range of mountains with a light and a dark side and white caps."""
     pen = ImageDraw.Draw(canvas)
     for number in range(5):
         x = canvas.width * (number + chance.uniform(0.1, 0.9)) / 5
@@ -108,7 +108,7 @@ def _road(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> None
 
 
 def _skyline(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> None:
-    """Houses side by side with rows of windows, a part of them lit."""
+    """Paint houses side by side with rows of windows, some of them lit."""
     pen = ImageDraw.Draw(canvas)
     left = -20
     while left < canvas.width:
@@ -134,7 +134,7 @@ def _pitch(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> Non
 
 
 def _wall(canvas: Image.Image, top: int, colour: Colour, chance: Random) -> None:
-    """Wallpaper, with or without stripes."""
+    """Paint wallpaper, with or without stripes."""
     _flat(canvas, top, colour, chance)
     pen, step = ImageDraw.Draw(canvas), chance.choice((32, 48, canvas.width))
     for x in range(step, canvas.width, 2 * step):

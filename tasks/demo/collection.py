@@ -13,35 +13,35 @@ from tasks.errors import InputError
 _RECORD = "collection.json"
 _MAKER = {
     "maker": "scenekin demo",
-    "version": "1",  # changes with what is drawn or worded, so that the collection is made anew
+    "version": "1",  # increase when drawings or captions change, so that the collection is created again
     "licence": "Drawn with glyphs of OpenMoji (openmoji.org), CC BY-SA 4.0",
 }
 
 
 def write_collection(folder: Path, count: int = 600, seed: int = 0) -> None:
-    """Writes `count` scenes to `folder`: 70 % train, 15 % validation, 15 % test.
+    """Write `count` scenes to `folder`: 70 % train, 15 % validation, 15 % test.
 
-    The same collection, whole, is left as it is; another of this maker gives way once the new one is whole.
-    Raises InputError where the folder holds anything else.
+    An identical, complete collection is left unchanged; another one of the demo's is replaced once the new one is
+    complete. Raises InputError if the folder contains anything else.
     """
     record = json.dumps({**_MAKER, "count": count, "seed": seed})
     found = (folder / _RECORD).read_text(encoding="utf-8") if (folder / _RECORD).is_file() else ""
     if found == record and sum(1 for _ in folder.glob("*/*.jpg")) == count:
         return
     if folder.exists() and _MAKER["maker"] not in found:
-        raise InputError(f"{folder} isn't the demo's collection: remove it or name another folder.")
+        raise InputError(f"{folder} is not the demo's collection; remove it or use another folder.")
     folder.parent.mkdir(parents=True, exist_ok=True)
     with TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
-        whole = Path(temporary) / "whole"
-        _write_splits(whole, count, seed)
-        (whole / _RECORD).write_text(record, encoding="utf-8")
+        complete = Path(temporary) / "complete"
+        _write_splits(complete, count, seed)
+        (complete / _RECORD).write_text(record, encoding="utf-8")
         if folder.exists():
             folder.rename(Path(temporary) / "former")
-        whole.rename(folder)
+        complete.rename(folder)
 
 
 def _write_splits(folder: Path, count: int, seed: int) -> None:
-    """A folder a split, with JPEG files and `metadata.jsonl`, one line an image."""
+    """Write one folder per split, with JPEG files and `metadata.jsonl`, one line per image."""
     for number, scene in enumerate(make_scenes(count, seed)):
         home = folder / _split(number, count)
         home.mkdir(parents=True, exist_ok=True)
@@ -52,6 +52,6 @@ def _write_splits(folder: Path, count: int, seed: int) -> None:
 
 
 def _split(number: int, count: int) -> Split:
-    """Of 20 equal parts the first 14 train, then 3 validate and 3 test; the scenes have no order."""
+    """Return the split: of 20 equal parts 14 for train, 3 for validation and 3 for test; scenes have no order."""
     part = 20 * number // count
     return SPLITS[(part >= 14) + (part >= 17)]

@@ -1,4 +1,4 @@
-"""Draws a scene: the sky, the land, and on it each of its things where the layout puts it."""
+"""Draws a scene: the sky, the land, and its things where the layout places them."""
 
 from collections.abc import Sequence
 from random import Random
@@ -14,7 +14,7 @@ from tasks.demo.things import FREE_HANDS, THINGS
 
 
 def draw_scene(scene: Scene) -> Image.Image:
-    """The scene as an RGB image of its size; the same scene gives the same pixels."""
+    """Return the scene as an RGB image of its size; equal scenes give equal pixels."""
     chance = Random(f"paint {scene}")
     placed = lay_out(scene)
     image = paint_sky(scene, chance)
@@ -32,7 +32,7 @@ def draw_scene(scene: Scene) -> Image.Image:
 
 
 def _paint_thing(image: Image.Image, placed: Placed, time: Time) -> None:
-    """The glyph, with a shadow where it stands in front."""
+    """Paint the glyph, with a shadow if it stands in front."""
     box = placed.box
     picture = glyph(THINGS[placed.seen.thing], placed.seen.colour, time)
     picture = picture.resize((box.width, box.height), Image.Resampling.LANCZOS)
@@ -44,7 +44,7 @@ def _paint_thing(image: Image.Image, placed: Placed, time: Time) -> None:
 
 
 def _paint_string(image: Image.Image, placed: Sequence[Placed]) -> None:
-    """From a kite in the sky to the hand of the one who can hold it."""
+    """Paint the string from a kite to the hand of a person who can hold it."""
     kites = [one.box for one in placed if one.seen.thing == "kite"]
     holders = [one.box for one in placed if one.seen.role == "main" and one.seen.thing in FREE_HANDS]
     for kite, holder in zip(kites, holders, strict=False):

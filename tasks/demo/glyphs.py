@@ -1,4 +1,4 @@
-"""Pictures of single things: glyphs of the OpenMoji colour font (CC BY-SA 4.0), recoloured and lit."""
+"""Images of single things: glyphs of the OpenMoji colour font (CC BY-SA 4.0), recoloured and lit."""
 
 from functools import cache
 from importlib.resources import as_file, files
@@ -20,7 +20,7 @@ _WATER = (146, 211, 245)
 
 @cache
 def glyph(thing: Thing, colour: str, time: Time) -> Image.Image:
-    """A thing's glyph, RGBA and cropped, in one of its colours ("" is its own) and the light of the time."""
+    """Return a thing's glyph, RGBA and cropped, in one of its colours ("" for its own) and the light of the time."""
     image = _without_water(_render(thing.glyph)) if thing.afloat else _render(thing.glyph)
     flat = _tinted(image, _TINTS[colour]) if colour else image.convert("RGB")
     lit = ImageChops.multiply(flat, Image.new("RGB", image.size, _LIGHTS[time]))
@@ -45,7 +45,7 @@ def _without_water(image: Image.Image) -> Image.Image:
 
 
 def _tinted(image: Image.Image, tint: str) -> Image.Image:
-    """The image with its most frequent middle tone in the tint; outlines stay black, highlights white."""
+    """Return the image with its most frequent middle tone in the tint; outlines stay black, highlights white."""
     grey = image.convert("L")
     tones = grey.histogram(image.getchannel("A").point(lambda alpha: 255 * (alpha > 127)))
     middle = max(range(40, 236), key=tones.__getitem__)

@@ -1,4 +1,4 @@
-"""Lays a scene out: where each of its things goes, so that the picture shows the relations the scene has."""
+"""Lays out a scene: the place of each of its things, such that the image shows the relations in the scene."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ from tasks.demo.places import PLACES, Role
 from tasks.demo.scenes import Scene, Seen
 from tasks.demo.things import THINGS
 
-_DISTANT = 0.75  # the size of what isn't in front, against its own
+_DISTANT = 0.75  # relative size of things that are not in front
 
 
 @dataclass(frozen=True)
 class Box:
-    """A rectangle of the image, in px."""
+    """A rectangle of the image, in pixels."""
 
     left: int
     top: int
@@ -23,11 +23,11 @@ class Box:
 
     @property
     def bottom(self) -> int:
-        """The first row of pixels below it."""
+        """The first row of pixels below the box."""
         return self.top + self.height
 
     def overlap(self, other: "Box") -> int:
-        """The area that both cover, in px²."""
+        """Return the area that both boxes cover, in square pixels."""
         width = min(self.left + self.width, other.left + other.width) - max(self.left, other.left)
         height = min(self.bottom, other.bottom) - max(self.top, other.top)
         return max(0, width) * max(0, height)
@@ -35,7 +35,7 @@ class Box:
 
 @dataclass(frozen=True)
 class Placed:
-    """One glyph of a seen thing, its box, and whether it looks the other way."""
+    """One glyph of a seen thing, its box, and whether it is mirrored."""
 
     seen: Seen
     box: Box
@@ -43,7 +43,7 @@ class Placed:
 
 
 def lay_out(scene: Scene) -> list[Placed]:
-    """Every glyph in painting order: what is in the sky, what is behind, the front row from far to near."""
+    """Return every glyph in painting order: in the sky, behind, then the front row from far to near."""
     chance = Random(f"lay out {scene}")
     front = _front_row(scene, chance)
     behind = _spread(scene, "behind", front, chance)
@@ -53,7 +53,7 @@ def lay_out(scene: Scene) -> list[Placed]:
 
 
 def _front_row(scene: Scene, chance: Random) -> list[Placed]:
-    """The main thing and what is beside it, side by side in any order, at most as wide as the image."""
+    """Place the main thing and those beside it in a row, in random order, at most as wide as the image."""
     width, height = scene.size
     seen = [one for one in scene.seen if one.role in ("main", "beside")]
     row = [one for one in chance.sample(seen, len(seen)) for _ in range(one.count)]
@@ -73,7 +73,7 @@ def _front_row(scene: Scene, chance: Random) -> list[Placed]:
 
 
 def _spread(scene: Scene, role: Role, others: Sequence[Placed], chance: Random) -> list[Placed]:
-    """What is behind, on the far line, or above, in the sky: each where overlap is least."""
+    """Place the things behind, on the far line, or above, in the sky, each where it overlaps least."""
     width, height = scene.size
     placed: list[Placed] = []
     seen = [one for one in (*scene.seen, *scene.signs) if one.role == role for _ in range(one.count)]
@@ -89,7 +89,7 @@ def _spread(scene: Scene, role: Role, others: Sequence[Placed], chance: Random) 
 
 
 def _size(seen: Seen, scene: Scene, chance: Random) -> tuple[float, float]:
-    """Width and height in px, before the front row is made to fit."""
+    """Return width and height in pixels, before the front row is scaled to fit."""
     picture = glyph(THINGS[seen.thing], seen.colour, scene.time)
     tall = THINGS[seen.thing].height * min(scene.size) / 240 * chance.uniform(0.95, 1.1)
     return tall * picture.width / picture.height, tall

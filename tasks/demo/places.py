@@ -1,4 +1,4 @@
-"""Where scenes are: the places, their words and backgrounds, and what is found there, as a table."""
+"""The places of scenes as a table: their words, their backgrounds, and the things found there."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ Weather = Literal["clear", "cloudy", "rain", "snow", "indoors"]
 
 @dataclass(frozen=True)
 class Layer:
-    """A part of a place's background: what it is, from `top` (of the height) down, in which colours."""
+    """A part of a place's background: how it is painted, from `top` (share of the height) down, and its colours."""
 
     painter: Literal["flat", "sea", "hills", "peaks", "road", "skyline", "pitch", "wall"]
     top: float
@@ -19,7 +19,7 @@ class Layer:
 
 @dataclass(frozen=True)
 class Place:
-    """Where a scene is: its words, its background, and what is found there in each role.
+    """A place: its words, its background, and the things found there in each role.
 
     `front` and `back` are the lines on which near and far things stand, as fractions of the height.
     """
@@ -53,7 +53,7 @@ def _place(
     return Place(tuple(nouns.split("/")), tuple(wheres.split("/")), layers, front, back, things, times, weathers)
 
 
-# Places share colours, so that colour alone doesn't tell them apart.
+# Places share colours, so that colour alone does not identify them.
 _WATER = ("#4c9fd6", "#3f8fb8", "#6bb7d8", "#4a7fb5")
 _SAND = ("#ecd9a0", "#e3c48a", "#f0dfb6", "#d9b679")
 _GRASS = ("#8fc866", "#79b555", "#a9cf72", "#93b65c", "#b9c46a")

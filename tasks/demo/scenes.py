@@ -1,4 +1,4 @@
-"""What a drawn scene holds: where, when, and which things; composed by chance from what a place has."""
+"""Composes random scenes: a place, a time, and things that are found there."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ LANDSCAPE, PORTRAIT, SQUARE = (320, 240), (240, 320), (256, 256)
 
 @dataclass(frozen=True)
 class Seen:
-    """A thing in a scene: where relative to the main thing, how many, and in which colour ("" is its own)."""
+    """A thing in a scene: its position relative to the main thing, how many, and the colour ("" for its own)."""
 
     thing: str
     role: Role
@@ -22,7 +22,10 @@ class Seen:
 
 @dataclass(frozen=True)
 class Scene:
-    """Where, when, in which weather, what is seen, the main thing first; `size` is width and height in px."""
+    """Place, time, weather, and the things seen, the main one first; `size` is width and height in pixels.
+
+    Drawings and captions are seeded by the scene's representation: renaming a field changes them all.
+    """
 
     scene_id: str
     place: str
@@ -33,7 +36,7 @@ class Scene:
 
     @property
     def signs(self) -> tuple[Seen, ...]:
-        """What the sky shows of the time and the weather."""
+        """What is in the sky, according to time and weather."""
         if self.weather == "indoors":
             return ()
         if self.weather == "clear":
@@ -42,13 +45,13 @@ class Scene:
 
 
 def make_scenes(count: int = 600, seed: int = 0) -> Iterator[Scene]:
-    """`count` scenes, one after the other; the same count and seed give the same scenes."""
+    """Yield `count` scenes; the same seed gives the same scenes."""
     for number in range(count):
         yield _compose(f"scene-{number:04d}", Random(f"{seed}/{number}"))
 
 
 def _compose(scene_id: str, chance: Random) -> Scene:
-    """A scene of two to five things: the main one, up to two beside it, one behind it, one above it."""
+    """Compose a scene of two to five things: the main one, up to two beside it, one behind and one above it."""
     name = chance.choice(list(PLACES))
     place = PLACES[name]
     size = chance.choice((LANDSCAPE, LANDSCAPE, PORTRAIT, SQUARE))
@@ -68,7 +71,7 @@ def _compose(scene_id: str, chance: Random) -> Scene:
 
 
 def _see(name: str, role: Role, chance: Random) -> Seen:
-    """Mostly one of the thing, at times a herd; beside the main thing two at most, so that all fit."""
+    """Add a thing, mostly once, sometimes as a herd; beside the main thing at most twice, so that all fit."""
     thing = THINGS[name]
     most = min(2, thing.herd) if role == "beside" else thing.herd
     count = chance.choice((1, chance.randint(1, most)))

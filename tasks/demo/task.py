@@ -1,4 +1,4 @@
-"""The demo's collection in a workspace."""
+"""Creates the demo's collection in a workspace."""
 
 from pathlib import Path
 
@@ -7,7 +7,7 @@ from tasks.demo.collection import write_collection
 
 
 def demo_collection(workspace: Workspace) -> Path:
-    """The folder of the demo's collection, made where it is not there yet."""
+    """Return the folder of the demo's collection, which is created if it does not exist."""
     folder = workspace.root / "demo"
     write_collection(folder)
     return folder

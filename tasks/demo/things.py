@@ -1,15 +1,15 @@
-"""The things that the demo's scenes are made of, as a table: glyphs of the OpenMoji font, sizes and words."""
+"""The things in the demo's scenes as a table: glyphs of the OpenMoji font, sizes and words."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
 class Thing:
-    """What can be seen: its glyph, its height in px (of 240) where it is near, and its words.
+    """A thing: its glyph, its height in pixels (of 240) when near, and its words.
 
-    `nouns` run from the exact to the broad; `doings` are what it does as a scene's main thing; `deeds` what a
-    person with free hands does with it ("{}"). `colours` are those it comes in, `herd` the most at once. A
-    `close` thing is a portrait, cut off by the lower edge; an `afloat` one has some water in its glyph.
+    `nouns` go from exact to broad; `doings` are what it does as a scene's main thing; `deeds` what a person with free
+    hands does with it ("{}"). `colours` are the ones it can have, `herd` the maximum number at once. A `close` thing
+    is a portrait, cut off by the lower edge; the glyph of an `afloat` one contains some water.
     """
 
     glyph: str
@@ -178,5 +178,5 @@ THINGS = {
     "window": _thing("🪟", 100, "window/glass window"),
 }
 
-# Those who can do a thing's deeds.
+# The people who can do a thing's deeds.
 FREE_HANDS = frozenset(("walker", "boy", "girl", "woman", "old man", "old woman", "family", "officer", "bride"))

@@ -1,4 +1,4 @@
-"""Words a scene: five captions by five observers, who notice different things and name them differently."""
+"""Writes captions for a scene: five, by observers who notice different things and name them differently."""
 
 from collections.abc import Sequence
 from random import Random
@@ -7,7 +7,7 @@ from tasks.demo.places import PLACES, Role
 from tasks.demo.scenes import Scene, Seen
 from tasks.demo.things import FREE_HANDS, THINGS
 
-# One observer a line: the thorough, the brief, the one who sees the companion first, the setting, everything.
+# One observer per entry: thorough, brief, companion first, setting first, everything.
 _OBSERVERS = (
     (
         "{main} {is_} {busy} {beside} {where}",
@@ -32,7 +32,7 @@ _WHENS = {
     "indoors": ("indoors", "inside", "inside a house"),
     "snow": ("in falling snow", "on a snowy day", "while it snows"),
 }
-# How the main thing stands to another, and the other to it.
+# The relation of the main thing to another one, and the converse.
 _RELATIONS: dict[Role, tuple[str, ...]] = {
     "beside": ("next to {}", "beside {}", "near {}"),
     "behind": ("in front of {}", "with {} behind"),
@@ -48,7 +48,7 @@ _PLURALS = {"man": "men", "person": "people", "sheep": "sheep", "deer": "deer"}
 
 
 def word_captions(scene: Scene) -> tuple[str, ...]:
-    """Five English captions of the scene, one sentence each; the same scene gives the same captions."""
+    """Return five English captions of the scene, one sentence each; equal scenes give equal captions."""
     chance = Random(f"word {scene}")
     return tuple(_sentence(chance.choice(templates), scene, chance) for templates in _OBSERVERS)
 
@@ -78,13 +78,13 @@ def _sentence(template: str, scene: Scene, chance: Random) -> str:
 
 
 def _in_use(main: Seen, others: Sequence[Seen], chance: Random) -> Seen | None:
-    """What the main person is seen to do something with, if anything."""
+    """Return the thing that the main person is using, if any."""
     usable = [one for one in others if THINGS[one.thing].deeds and one.role != "behind"]
     return chance.choice([*usable, *usable, None]) if main.thing in FREE_HANDS else None
 
 
 def _relation(role: Role, others: Sequence[Seen], chance: Random) -> str:
-    """How the main thing stands to one of the others in that role; empty without any."""
+    """Return the relation of the main thing to another one in that role; empty if there is none."""
     found = [one for one in others if one.role == role]
     return chance.choice(_RELATIONS[role]).format(_mention(chance.choice(found), chance)) if found else ""
 
@@ -94,13 +94,13 @@ def _companion(other: Seen, chance: Random) -> str:
 
 
 def _whens(scene: Scene) -> tuple[str, ...]:
-    """Phrases for dusk and night, and for the weather; a dry sky goes unmentioned when it isn't day."""
+    """Return phrases for dusk, night and the weather; dry weather is mentioned by day only."""
     time = () if scene.time == "day" else _WHENS[scene.time]
     return time + (_WHENS[scene.weather] if not time or scene.weather in ("rain", "snow") else ())
 
 
 def _mention(seen: Seen, chance: Random, weights: tuple[int, ...] = (3, 2, 1)) -> str:
-    """The thing by one of its nouns, from exact to broad, with its number and now and then its colour."""
+    """Name the thing by one of its nouns, from exact to broad, with its number and sometimes its colour."""
     nouns = THINGS[seen.thing].nouns
     noun = chance.choices(nouns, weights[: len(nouns)])[0]
     coloured = f"{seen.colour} {noun}" if seen.colour and chance.random() < 0.6 else noun

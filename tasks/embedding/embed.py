@@ -1,12 +1,13 @@
-"""Images to embeddings, streamed."""
+"""From images to embeddings by a model."""
 
 from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
-from tasks.images.loader import Refusal, load_batches
-from tasks.model.inference import accelerate
+from tasks.images.loader import Refusal
+from tasks.model.batches import run_in_batches
+from tasks.model.inference import optimise_for_inference
 from tasks.model.scene_model import SceneModel
 
 
@@ -19,16 +20,14 @@ def embed_images(
     batch_size: int,
     workers: int,
 ) -> Iterator[tuple[tuple[int, ...], Tensor] | Refusal]:
-    """(rows, embedding_BD) for batches of the paths, or a Refusal by row; every path comes once."""
-    backbone = accelerate(model.backbone, device, len(paths))
+    """Yield (rows, embedding_BD) for batches of the paths, or a Refusal for a row; every path occurs once."""
+    backbone = optimise_for_inference(model.backbone, device, len(paths))
     model = SceneModel(model.config, backbone, model.head).to(device).eval()
-    preprocessing = model.config.preprocessing
-    for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
-        if isinstance(batch, Refusal):
-            yield batch
-            continue
-        with (
-            torch.inference_mode(),
-            torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
-        ):
-            yield batch.rows, model(batch.pixels_BHWC.to(device)).float().cpu()
+
+    def compute(pixels_BHWC: Tensor) -> Tensor:
+        embedding_BD: Tensor = model(pixels_BHWC)
+        return embedding_BD.float().cpu()
+
+    yield from run_in_batches(
+        compute, paths, read, model.config.preprocessing, device=device, batch_size=batch_size, workers=workers
+    )

@@ -16,7 +16,7 @@ RMAC = PoolingConfig(kind="rmac_max", scales=2)
 def baseline_embeddings(
     train_gap: Descriptors, train_rmac: Descriptors, gap: Descriptors, rmac: Descriptors, *, seed: int
 ) -> dict[str, np.ndarray]:
-    """embedding_ND of a split's images by each baseline's name; centre and PCA are those of the train images."""
+    """Return embedding_ND of a split's images for each baseline; centre and PCA are fitted on the train images."""
     whitening = Projection(
         *pca_whitening(sample_regions(train_rmac.value_SC, seed), train_rmac.value_SC.shape[1], power=1.0)
     )

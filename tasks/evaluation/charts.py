@@ -16,7 +16,7 @@ from tasks.evaluation.summary import MethodSummary
 from tasks.metrics.ranked import Floats
 
 _INK, _FAINT = "#1f2430", "#727a88"
-# Told apart without colour too: dots, dashes and full lines say what kind a method is.
+# The line style shows the kind of a method, so that charts read without colour too.
 _COLOURS: dict[Kind, Sequence[str]] = {
     "reference": ("#8a92a0",),
     "untrained": ("#56b4e9", "#0072b2", "#44aa99", "#117733"),
@@ -30,15 +30,15 @@ _STYLES: dict[Kind, dict[str, Any]] = {
     "captioned": {"linestyle": "-.", "linewidth": 1.8, "marker": "^", "markersize": 4},
 }
 _SMALL = 9
-_LABEL_GAP = 0.065  # of the axis: the height of a label
+_LABEL_GAP = 0.065  # height of a label, as a fraction of the axis
 _SCATTER_POINTS = 4000
 _SCATTER_BINS = 12
 
 
-def curve_figure(summaries: Mapping[str, MethodSummary], which: Literal["ndcg", "pcc"]) -> bytes:
-    """Mean NDCG@R or PCC@R against R on a log2 axis, a labelled line for each method → PNG, METHOD.md 6.
+def curve_chart(summaries: Mapping[str, MethodSummary], which: Literal["ndcg", "pcc"]) -> bytes:
+    """Plot mean NDCG@R or PCC@R against R on a log2 axis, one labelled line per method → PNG (METHOD.md 6).
 
-    The caption oracle is 1 at every R: a note says so, and the axis is left to the others.
+    The caption oracle is 1 at every R: a note replaces its line, so that the axis fits the other methods.
     """
     curves = {name: getattr(summary, which) for name, summary in summaries.items() if name != "captions"}
     figure = Figure(figsize=(5.2, 4.1), dpi=200, layout="constrained")
@@ -52,19 +52,19 @@ def curve_figure(summaries: Mapping[str, MethodSummary], which: Literal["ndcg", 
         if points:
             axes.plot(*zip(*points, strict=True), color=colour, **_STYLES[kind])
             ends.append((summaries[name].label, colour, *points[-1]))
-    _frame(axes, "R, the number of images retrieved", f"{which.upper()}@R, mean over queries")
+    _frame(axes, "Number of results R", f"Mean {which.upper()}@R")
     _log2_ranks(axes, sorted({rank for curve in curves.values() for rank in curve}))
     axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     _label_ends(axes, ends)
     if oracle := summaries.get("captions"):
-        axes.set_title(f"{oracle.label} is 1 at every R", fontsize=_SMALL, color=_FAINT, loc="left")
+        axes.set_title(f"{oracle.label}: 1 at every R (not drawn)", fontsize=_SMALL, color=_FAINT, loc="left")
     return _png(figure)
 
 
-def scatter_figure(relevance_QN: Floats, scores: Mapping[str, Floats], *, seed: int = 0) -> bytes:
-    """Visual against caption similarity, a panel for each label and its score_QN → PNG, METHOD.md 6.
+def scatter_chart(relevance_QN: Floats, scores: Mapping[str, Floats], *, seed: int = 0) -> bytes:
+    """Plot visual against caption similarity, one panel per label and its score_QN → PNG (METHOD.md 6).
 
-    Draws a seeded sample of pairs; the correlation and the means in bins of caption similarity use all pairs.
+    The dots are a seeded sample of pairs; the correlation and the binned means use all pairs.
     """
     figure = Figure(figsize=(2.9 * len(scores), 3.3), dpi=200, layout="constrained")
     all_axes = figure.subplots(1, len(scores), squeeze=False)[0]
@@ -75,14 +75,14 @@ def scatter_figure(relevance_QN: Floats, scores: Mapping[str, Floats], *, seed: 
         score_P = score_QN.ravel().astype(np.float64)
         axes.scatter(truth_P[sample], score_P[sample], s=5, alpha=0.25, color="#0072b2", linewidths=0)
         axes.plot(*_binned_means(truth_P, score_P), color="#d55e00", linewidth=2, marker="o", markersize=3.5)
-        _frame(axes, "caption similarity", "visual similarity" if axes is all_axes[0] else "")
+        _frame(axes, "Caption similarity", "Visual similarity" if axes is all_axes[0] else "")
         correlation = np.corrcoef(truth_P, score_P)[0, 1]
         axes.set_title(f"{label}\ncorrelation {correlation:.2f}", fontsize=9.5, color=_INK, loc="left")
     return _png(figure)
 
 
 def _binned_means(truth_P: Floats, score_P: Floats) -> tuple[Floats, Floats]:
-    """Mean score in equal bins of the true similarity, empty bins left out: (truth_B, score_B)."""
+    """Average both in equal-width bins of the true similarity, without empty bins: (truth_B, score_B)."""
     edges = np.linspace(truth_P.min(), truth_P.max(), _SCATTER_BINS + 1)
     bin_P = np.digitize(truth_P, edges[1:-1])
     size_B = np.bincount(bin_P, minlength=_SCATTER_BINS)
@@ -111,7 +111,7 @@ def _log2_ranks(axes: Axes, ranks: Sequence[int]) -> None:
 
 
 def _label_ends(axes: Axes, ends: Sequence[tuple[str, str, int, float]]) -> None:
-    """Write each line's label beside its end, (label, colour, x, y), moved as little as keeps them apart."""
+    """Label the end of each line, given as (label, colour, x, y), moving labels no further than avoids overlaps."""
     low, high = axes.get_ylim()
     ends = sorted(ends, key=lambda end: end[3])
     step_L = _LABEL_GAP * np.arange(len(ends))

@@ -1,4 +1,4 @@
-"""Example queries with what is found for them: by each method, and by one method as words move the query."""
+"""Example queries and their results: for several methods, and for one method with words added or removed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ STEERED_TOP = 5
 
 @dataclass(frozen=True)
 class Gallery:
-    """A split's images as examples show them: captions by id, in id order, and tfidf_NV of these."""
+    """A split's images, for examples: captions by id, in id order, and their tfidf_NV."""
 
     captions: Mapping[str, Sequence[str]]
     tfidf_NV: csr_array
     read_image: ReadImage
 
     def example(self, row: int, scores: Mapping[str, Floats], top: int = 7) -> Example:
-        """The image of that row as a query, and the first hits of each label's score_N."""
+        """Search with the image of a row: the first hits by each label's score_N."""
         image_ids = list(self.captions)
         hits = {
             label: first_hits(
@@ -47,7 +47,7 @@ class Gallery:
 def make_examples(
     gallery: Gallery, query_Q: np.ndarray, embeddings: Mapping[str, np.ndarray], *, count: int, seed: int
 ) -> list[Example]:
-    """Seeded queries, not picked by result, and the first hits of each label's embedding_ND."""
+    """Draw seeded queries, never chosen by result, and search each label's embedding_ND."""
     return [
         gallery.example(row, {label: each_ND @ each_ND[row] for label, each_ND in embeddings.items()})
         for row in np.random.default_rng(seed).permutation(query_Q)[:count]
@@ -57,13 +57,13 @@ def make_examples(
 def make_steered_examples(
     gallery: Gallery, query_Q: np.ndarray, embedding_ND: np.ndarray, text: TextModel, *, count: int, seed: int
 ) -> list[Example]:
-    """Seeded queries, each alone, with a word added, and with one of its own removed (METHOD.md 8).
+    """Draw seeded queries and search with each alone, with a word added, and with one of its own removed (METHOD.md 8).
 
-    The words are drawn too: of those that 2–10 % of the images hold, one that the query's captions hold and one that
-    they do not. A query without both is passed over.
+    The words are drawn from those in the captions of 2–10 % of the images: one in the query's captions and one not in
+    them. A query without either is skipped.
     """
-    held_NV = tfidf(list(gallery.captions.values()), text.vocabulary)
-    word_W = steering_words(held_NV, text.stem_VD)
+    model_tfidf_NV = tfidf(list(gallery.captions.values()), text.vocabulary)
+    word_W = steering_words(model_tfidf_NV, text.stem_VD)
     random = np.random.default_rng(seed)
 
     def steered(row: int, weight: float, word: int) -> Floats:
@@ -73,13 +73,13 @@ def make_steered_examples(
 
     def examples() -> Iterator[Example]:
         for row in random.permutation(query_Q):
-            own_W = np.isin(word_W, held_NV[[row]].indices)
+            own_W = np.isin(word_W, model_tfidf_NV[[row]].indices)
             if own_W.any() and not own_W.all():
                 added, removed = random.choice(word_W[~own_W]), random.choice(word_W[own_W])
                 scores = {
-                    "the image alone": embedding_ND @ embedding_ND[row],
+                    "image only": embedding_ND @ embedding_ND[row],
                     f"+ {text.vocabulary.words[added]}": steered(row, ADD, added),
-                    f"− {text.vocabulary.words[removed]}": steered(row, -REMOVE, removed),
+                    f"- {text.vocabulary.words[removed]}": steered(row, -REMOVE, removed),
                 }
                 yield gallery.example(row, scores, STEERED_TOP)
 

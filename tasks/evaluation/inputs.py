@@ -1,4 +1,4 @@
-"""What the stages of evaluation read, as they are handed it."""
+"""The inputs of the evaluation stages."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -6,7 +6,7 @@ from storage.artifacts import Artifact
 
 
 class EvaluationData(BaseModel):
-    """What an evaluation reads; `images`, `features` and `captions` are those of the split that is evaluated."""
+    """The artifacts an evaluation reads; `images`, `features` and `captions` belong to the evaluated split."""
 
     model_config = ConfigDict(frozen=True)
 

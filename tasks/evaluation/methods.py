@@ -1,7 +1,9 @@
-"""The methods that are compared: their names, the labels people read, and what kind each is."""
+"""The compared methods: their names, labels and kinds."""
 
 from collections.abc import Iterable
 from typing import Literal
+
+from tasks.model.methods import LABELS as TRAINED_LABELS
 
 Kind = Literal["reference", "untrained", "trained", "captioned"]
 
@@ -9,22 +11,23 @@ Kind = Literal["reference", "untrained", "trained", "captioned"]
 LABELS = {
     "captions": "captions tf-idf (oracle)",
     "random": "random",
-    "baseline_gap": "visual baseline GAP",
-    "baseline_gap_centred": "visual baseline GAP, centred",
-    "baseline_rmac": "visual baseline R-MAC",
-    "baseline_rmac_pca": "visual baseline R-MAC + PCA",
-    "wsabie": "WSABIE (V+T,V)",
-    "v_v": "(V,V)",
-    "vt_v": "(V+T,V)",
+    "baseline_gap": "GAP",
+    "baseline_gap_centred": "centred GAP",
+    "baseline_rmac": "R-MAC",
+    "baseline_rmac_pca": "R-MAC + PCA",
+    "wsabie": TRAINED_LABELS["wsabie"],
+    "v_v": TRAINED_LABELS["v_v"],
+    "vt_v": TRAINED_LABELS["vt_v"],
     "vt_vt": "(V+T,V+T)",
-    "regression": "regression",
+    "regression": TRAINED_LABELS["regression"],
 }
 
 
 def method_kind(name: str) -> Kind:
-    """Whether a method bounds the scale (random, captions), is an untrained baseline, or was trained.
+    """Return the kind of a method.
 
-    `captioned` is a trained model whose queries hold their captions too: never compared as a model of its own.
+    `reference` methods (random, captions) bound the scale. `captioned` is a trained model queried with an image and
+    its captions: it is never compared as a model of its own.
     """
     if name in {"random", "captions"}:
         return "reference"
@@ -34,6 +37,6 @@ def method_kind(name: str) -> Kind:
 
 
 def in_paper_order(names: Iterable[str]) -> list[str]:
-    """The methods as Table 2 of the paper lists them, others last."""
+    """Sort methods as in Table 2 of the paper, unknown ones last."""
     place = {name: number for number, name in enumerate(LABELS)}
     return sorted(names, key=lambda name: place.get(name, len(place)))

@@ -1,4 +1,4 @@
-"""Result sheets: a query and the first images each method finds for it, side by side."""
+"""Result sheets: a query and each method's first results, as one picture."""
 
 import io
 from collections.abc import Callable, Mapping, Sequence
@@ -13,14 +13,14 @@ from tasks.metrics.ranked import Floats
 
 ReadImage = Callable[[str], Image.Image]  # by image id
 
-# Pixels: sides of the boxes that images are fitted into, and heights of the lines of text about them.
+# Pixels: sides of the boxes that images are fitted into, and heights of the text around them.
 _THUMB, _QUERY, _GAP = 160, 240, 12
-_HEADING, _FIGURES = 36, 82
+_HEADING, _VALUES = 36, 82
 _PAPER, _INK, _FAINT, _BAR, _TRACK = "#ffffff", "#1f2430", "#6a7280", "#0072b2", "#e1e4e9"
 
 
 class Hit(BaseModel):
-    """One image found: its score, its true caption similarity to the query, its captions."""
+    """One result: its score, its true caption similarity to the query, and its captions."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -31,7 +31,7 @@ class Hit(BaseModel):
 
 
 class Example(BaseModel):
-    """One query and what each method, by label, finds first; `sheet` is its picture, no part of the JSON."""
+    """A query and the first hits of each label; `sheet` is its picture and not part of the JSON."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -50,7 +50,7 @@ def first_hits(
     captions: Mapping[str, Sequence[str]],
     top: int = 7,
 ) -> tuple[Hit, ...]:
-    """The `top` images with the highest scores, never the query itself, equal scores in the order given."""
+    """Return the `top` images with the highest scores, without the query; equal scores keep the given order."""
     order = [column for column in np.argsort(-score_N, kind="stable") if image_ids[column] != query_id]
     return tuple(
         Hit(
@@ -64,12 +64,12 @@ def first_hits(
 
 
 def result_sheet(query_id: str, hits: Mapping[str, Sequence[Hit]], read_image: ReadImage) -> bytes:
-    """The query at the left, a row for each label, score and true similarity under each image → JPEG.
+    """Draw the query on the left and a row of hits per label, with score and true similarity → JPEG.
 
     Images are read one at a time and keep their aspect ratio.
     """
     columns = max(len(row) for row in hits.values())
-    row_height = _HEADING + _THUMB + _FIGURES
+    row_height = _HEADING + _THUMB + _VALUES
     left = 3 * _GAP + _QUERY
     sheet = Image.new("RGB", (left + columns * (_THUMB + _GAP), max(len(hits) * row_height, _HEADING + _QUERY)), _PAPER)
     draw = ImageDraw.Draw(sheet)
@@ -82,19 +82,19 @@ def result_sheet(query_id: str, hits: Mapping[str, Sequence[Hit]], read_image: R
             x, y = left + column * (_THUMB + _GAP), top + _HEADING + _THUMB
             image = _fit(read_image(hit.image_id), _THUMB)
             sheet.paste(image, (x + (_THUMB - image.width) // 2, y - image.height))
-            _write_figures(draw, hit, x, y)
+            _write_values(draw, hit, x, y)
     stream = io.BytesIO()
     sheet.save(stream, "JPEG", quality=88, subsampling=0)
     return stream.getvalue()
 
 
 def _fit(image: Image.Image, side: int) -> Image.Image:
-    """The whole image, its longer side as given."""
+    """Scale an image so that its longer side is `side`."""
     return ImageOps.contain(image.convert("RGB"), (side, side), Image.Resampling.LANCZOS)
 
 
-def _write_figures(draw: ImageDraw.ImageDraw, hit: Hit, x: int, y: int) -> None:
-    """True caption similarity, as a bar over the width of the image too, and score; from (x, y) down."""
+def _write_values(draw: ImageDraw.ImageDraw, hit: Hit, x: int, y: int) -> None:
+    """Write the true caption similarity, also as a bar as wide as the image, and the score, from (x, y) down."""
     filled = round(_THUMB * min(max(hit.similarity, 0.0), 1.0))
     draw.rectangle((x, y + 6, x + _THUMB - 1, y + 11), _TRACK)
     if filled:

@@ -1,4 +1,4 @@
-"""The figures of every method on one split, with intervals and differences from the untrained."""
+"""The metrics of every method on one split, with intervals and paired differences."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -12,54 +12,60 @@ from tasks.errors import InputError
 from tasks.evaluation.bootstrap import auc_interval, paired_difference, resample_queries
 from tasks.evaluation.methods import LABELS, Kind, method_kind
 from tasks.metrics.curves import NDCG_AT, PCC_AT, cut_ranks, left_out, linear_auc, log_auc, mean_curve
+from tasks.metrics.formatting import format_difference, format_metric
 from tasks.metrics.ndcg import ndcg
 from tasks.metrics.pcc import pcc
 from tasks.metrics.ranked import Floats
 
 
 def _none_if_undefined(value: Any) -> Any:
-    """JSON has no NaN: an undefined figure, or interval of figures, is null."""
+    """JSON has no NaN: an undefined metric or interval is null."""
     parts = value if isinstance(value, tuple | list) else (value,)
     return None if any(part is None or math.isnan(part) for part in parts) else value
 
 
-Figure = Annotated[float | None, BeforeValidator(_none_if_undefined)]
+Metric = Annotated[float | None, BeforeValidator(_none_if_undefined)]
 Interval = Annotated[tuple[float, float] | None, BeforeValidator(_none_if_undefined)]
 
 
-class Gain(BaseModel):
-    """What a method adds to another, `over`, or lacks, below 0: paired differences of AUCs."""
+class Difference(BaseModel):
+    """A method's AUCs minus those of another, `over`, on the same queries, with 95 % intervals."""
 
     model_config = ConfigDict(frozen=True)
 
     over: str
-    ndcg_auc: Figure
+    ndcg_auc: Metric
     ndcg_auc_interval: Interval
-    pcc_auc: Figure
+    pcc_auc: Metric
     pcc_auc_interval: Interval
+
+    @property
+    def is_clear_gain(self) -> bool:
+        """Whether the whole interval of the NDCG AUC difference lies above 0."""
+        return self.ndcg_auc_interval is not None and self.ndcg_auc_interval[0] > 0
 
 
 class MethodSummary(BaseModel):
-    """One method's figures: NDCG and PCC at each rank 0–1, AUCs 0–100, None where undefined.
+    """One method's metrics: NDCG and PCC at each rank 0–1, AUCs 0–100, None where undefined.
 
-    `gain` is over the best untrained baseline, `to_best` over the best trained method, for the others trained.
+    `gain` is the difference from the best untrained baseline, `to_best` that from the best trained method.
     """
 
     model_config = ConfigDict(frozen=True)
 
     label: str
-    ndcg: dict[int, Figure]
-    pcc: dict[int, Figure]
-    ndcg_auc: Figure
+    ndcg: dict[int, Metric]
+    pcc: dict[int, Metric]
+    ndcg_auc: Metric
     ndcg_auc_interval: Interval
-    ndcg_auc_linear: Figure
+    ndcg_auc_linear: Metric
     ndcg_left_out: int
-    pcc_auc: Figure
+    pcc_auc: Metric
     pcc_auc_interval: Interval
-    pcc_auc_linear: Figure
+    pcc_auc_linear: Metric
     pcc_left_out: int
-    gain: Gain | None = None
-    to_best: Gain | None = None
+    gain: Difference | None = None
+    to_best: Difference | None = None
 
 
 @dataclass(frozen=True)
@@ -79,15 +85,15 @@ def summarise(
     *,
     seed: int = 0,
 ) -> dict[str, MethodSummary]:
-    """Summarise each method's score_QN, or several runs of one, against the true similarity, METHOD.md 6.
+    """Measure each method's score_QN, or several runs of it, against the true similarity (METHOD.md 6).
 
-    Columns are the ranked images in id order, the query's own already removed. The bootstrap draws the same
-    queries for all methods; trained ones are compared with the best untrained baseline and with the best of them.
-    Raises InputError where no query has a relevant image, ValueError for unlike shapes and values that are not finite.
+    Columns are the ranked images in id order, without the query. The bootstrap draws the same queries for all methods;
+    trained methods are compared with the best untrained baseline and with the best trained method. Raises InputError
+    if no query has a relevant image, ValueError if shapes differ or values are not finite.
     """
     if not (relevance_QN > 0).any():
         raise InputError(
-            "No query's captions share a word with another image's: evaluate a split whose captions do, "
+            "No query shares a caption word with another image; evaluate a split with overlapping captions "
             "in the language of the training captions."
         )
     values = {name: _measure(relevance_QN, score) for name, score in scores.items()}
@@ -95,14 +101,17 @@ def summarise(
     summaries = {name: _summary(labels.get(name, name), each, weight_BQ) for name, each in values.items()}
     baseline, best = best_of(summaries, "untrained"), best_of(summaries, "trained")
 
-    def gain(name: str, over: str | None, *kinds: Kind) -> Gain | None:
+    def difference(name: str, over: str | None, *kinds: Kind) -> Difference | None:
         if over is None or name == over or method_kind(name) not in kinds:
             return None
-        return _gain(over, values[name], values[over], weight_BQ)
+        return _difference(over, values[name], values[over], weight_BQ)
 
     return {
         name: each.model_copy(
-            update={"gain": gain(name, baseline, "trained", "captioned"), "to_best": gain(name, best, "trained")}
+            update={
+                "gain": difference(name, baseline, "trained", "captioned"),
+                "to_best": difference(name, best, "trained"),
+            }
         )
         for name, each in summaries.items()
     }
@@ -111,7 +120,7 @@ def summarise(
 def best_of(
     summaries: Mapping[str, MethodSummary], *kinds: Kind, auc: Literal["ndcg_auc", "pcc_auc"] = "ndcg_auc"
 ) -> str | None:
-    """The method of these kinds with the highest AUC, the first of equals; None where there is none."""
+    """Return the method of these kinds with the highest AUC, the first of equals; None if there is none."""
 
     def height(name: str) -> float:
         value: float | None = getattr(summaries[name], auc)
@@ -120,8 +129,21 @@ def best_of(
     return max((name for name in summaries if method_kind(name) in kinds), key=height, default=None)
 
 
+def compare_with_baseline(summaries: Mapping[str, MethodSummary], name: str) -> str | None:
+    """Return a clause on a trained method that does not clearly beat the best untrained baseline; None if it does."""
+    gain = summaries[name].gain
+    if gain is None or gain.ndcg_auc is None or gain.is_clear_gain:
+        return None
+    baseline = summaries[gain.over]
+    verdict = "is not clearly better than" if gain.ndcg_auc > 0 else "does not beat"
+    return (
+        f"{verdict} the best untrained baseline ({baseline.label}, {format_metric(baseline.ndcg_auc)}): "
+        f"{format_difference(gain.ndcg_auc, gain.ndcg_auc_interval)}"
+    )
+
+
 def _measure(relevance_QN: Floats, score: Floats | Sequence[Floats]) -> _Values:
-    """Both metrics of one method for each query, averaged over its runs."""
+    """Compute both metrics of one method for each query, averaged over its runs."""
     runs = [score] if isinstance(score, np.ndarray) else score
     width = relevance_QN.shape[1]
     ndcg_at, pcc_at = cut_ranks(NDCG_AT, width), cut_ranks(PCC_AT, width)
@@ -134,7 +156,7 @@ def _measure(relevance_QN: Floats, score: Floats | Sequence[Floats]) -> _Values:
 
 
 def _mean_over_runs(runs: Sequence[Floats]) -> Floats:
-    """Mean of the runs that are defined → value_QR."""
+    """Average the runs that are defined → value_QR."""
     return mean_curve(np.reshape(runs, (len(runs), -1))).reshape(runs[0].shape)
 
 
@@ -155,10 +177,10 @@ def _summary(label: str, values: _Values, weight_BQ: Floats) -> MethodSummary:
     )
 
 
-def _gain(over: str, values: _Values, other: _Values, weight_BQ: Floats) -> Gain:
+def _difference(over: str, values: _Values, other: _Values, weight_BQ: Floats) -> Difference:
     ndcg_auc, ndcg_interval = paired_difference(values.ndcg, other.ndcg, values.ndcg_at, weight_BQ)
     pcc_auc, pcc_interval = paired_difference(values.pcc, other.pcc, values.pcc_at, weight_BQ)
-    return Gain(
+    return Difference(
         over=over,
         ndcg_auc=ndcg_auc,
         ndcg_auc_interval=ndcg_interval,

@@ -1,14 +1,14 @@
-"""Which descriptors of which backbone are kept."""
+"""Settings for extracting features."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.model.config import BackboneConfig, PoolingConfig
 
 
 class FeaturesConfig(BaseModel):
-    """The frozen backbone and every pooling whose descriptors are wanted, read in one pass."""
+    """A frozen backbone and all poolings of its feature maps, computed in one pass."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    backbone: BackboneConfig
-    poolings: tuple[PoolingConfig, ...]
+    backbone: BackboneConfig = Field(description="The frozen network.")
+    poolings: tuple[PoolingConfig, ...] = Field(description="The poolings to compute.")

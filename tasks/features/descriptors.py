@@ -1,4 +1,4 @@
-"""Descriptors of many images with different numbers of regions, in one flat matrix."""
+"""Descriptors of many images, with different numbers of regions, in one matrix."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ SCHEMA = pa.schema([("sha256", pa.string()), ("descriptor", pa.large_list(pa.flo
 
 @dataclass(frozen=True)
 class Descriptors:
-    """The regions of image n are rows start_N[n] to start_N[n] + count_N[n] of value_SC."""
+    """Image n has the count_N[n] regions in the rows of value_SC from start_N[n] on."""
 
     value_SC: Tensor
     start_N: np.ndarray
@@ -28,7 +28,7 @@ class Descriptors:
         return len(self.start_N)
 
     def take(self, rows: Sequence[int] | np.ndarray) -> tuple[Tensor, Tensor, int]:
-        """(descriptor_SC, owner_S, B) of some images, float32, as the projection takes them."""
+        """Return (descriptor_SC, owner_S, B), float32, the arguments of a head, for the images in these rows."""
         start_B, count_B = self.start_N[rows], self.count_N[rows]
         owner_S = np.repeat(np.arange(len(start_B)), count_B)
         within_S = np.arange(len(owner_S)) - np.repeat(np.cumsum(count_B) - count_B, count_B)
@@ -37,21 +37,21 @@ class Descriptors:
         return picked_SC.float(), torch.from_numpy(owner_S).to(device), len(start_B)
 
     def single(self) -> Tensor:
-        """descriptor_NC, float32, of images with one descriptor each (average or GeM pooling)."""
+        """Return descriptor_NC, float32, of images with one descriptor each (every pooling but R-MAC)."""
         return self.value_SC[torch.from_numpy(self.start_N)].float()
 
     def summed(self) -> Tensor:
-        """descriptor_NC, float32: the sum over each image's regions."""
+        """Compute descriptor_NC, float32: the sum over each image's regions."""
         value_SC, owner_S, images = self.take(np.arange(len(self)))
         return value_SC.new_zeros(images, value_SC.shape[1]).index_add(0, owner_S, value_SC)
 
     def to(self, device: torch.device) -> "Descriptors":
-        """The same on another device."""
+        """Move them to a device."""
         return Descriptors(self.value_SC.to(device), self.start_N, self.count_N)
 
 
 def descriptor_column(descriptor_BRC: Tensor) -> pa.ListArray:
-    """One row an image, float16: its R descriptors of C channels one after another."""
+    """Return a column with one float16 list per image: its R descriptors of C channels, concatenated."""
     images, regions, channels = descriptor_BRC.shape
     values = descriptor_BRC.cpu().to(torch.float16).reshape(-1).numpy()
     offsets = pa.array(np.arange(images + 1, dtype=np.int64) * regions * channels)
@@ -59,14 +59,14 @@ def descriptor_column(descriptor_BRC: Tensor) -> pa.ListArray:
 
 
 def load_descriptors(folder: Path, sha256_N: Sequence[str], pooling: PoolingConfig, channels: int) -> Descriptors:
-    """The descriptors of N images, by the digests of their bytes, out of a folder of features."""
+    """Read the descriptors of N images, given the digests of their bytes, from a folder of features."""
     table = pq.read_table(folder / features_file(pooling))
     row_of = {sha256: row for row, sha256 in enumerate(table["sha256"].to_pylist())}
     return descriptors_from(table["descriptor"], [row_of[sha256] for sha256 in sha256_N], channels)
 
 
 def descriptors_from(column: pa.ChunkedArray, rows: Sequence[int], channels: int) -> Descriptors:
-    """The inverse of `descriptor_column` for the images in these rows of the column."""
+    """Invert `descriptor_column` for the images in these rows of the column."""
     array = column.combine_chunks()
     count = array.value_lengths().to_numpy() // channels
     start = np.cumsum(count) - count
@@ -75,7 +75,7 @@ def descriptors_from(column: pa.ChunkedArray, rows: Sequence[int], channels: int
 
 
 def project(head: Head, descriptors: Descriptors, chunk: int = 1024) -> Tensor:
-    """embedding_ND on the CPU: what a model with a frozen backbone and this head gives those images."""
+    """Compute embedding_ND, on the CPU, of images given by the descriptors of a frozen backbone."""
     rows_N = np.arange(len(descriptors))
     with torch.inference_mode():
         chunks = [head(*descriptors.take(rows)) for rows in np.array_split(rows_N, -(-len(rows_N) // chunk))]

@@ -1,4 +1,4 @@
-"""Frozen backbone to descriptors, a batch at a time."""
+"""From images to descriptors by the frozen backbone."""
 
 from collections.abc import Callable, Iterator, Sequence
 
@@ -6,11 +6,12 @@ import torch
 from torch import Tensor
 
 from tasks.images.config import Preprocessing
-from tasks.images.loader import Refusal, load_batches
+from tasks.images.loader import Refusal
 from tasks.images.preprocess import normalise
 from tasks.model.backbone import Backbone
+from tasks.model.batches import run_in_batches
 from tasks.model.config import PoolingConfig
-from tasks.model.inference import accelerate
+from tasks.model.inference import optimise_for_inference
 from tasks.model.pooling import describe
 
 
@@ -25,15 +26,13 @@ def extract(
     batch_size: int,
     workers: int,
 ) -> Iterator[tuple[tuple[int, ...], list[Tensor]] | Refusal]:
-    """(rows, descriptor_BRC of each pooling) for batches of the paths, or a Refusal by row; every path comes once."""
-    backbone = accelerate(backbone, device, len(paths))
-    for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
-        if isinstance(batch, Refusal):
-            yield batch
-            continue
-        with (
-            torch.inference_mode(),
-            torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
-        ):
-            outputs = backbone.outputs(normalise(batch.pixels_BHWC.to(device), preprocessing))
-            yield batch.rows, [describe(outputs, pooling) for pooling in poolings]
+    """Yield (rows, descriptor_BRC of each pooling) for batches of the paths, or a Refusal for a row."""
+    backbone = optimise_for_inference(backbone, device, len(paths))
+
+    def compute(pixels_BHWC: Tensor) -> list[Tensor]:
+        outputs = backbone.outputs(normalise(pixels_BHWC, preprocessing))
+        return [describe(outputs, pooling) for pooling in poolings]
+
+    yield from run_in_batches(
+        compute, paths, read, preprocessing, device=device, batch_size=batch_size, workers=workers
+    )

@@ -1,4 +1,4 @@
-"""Bytes to an upright RGB picture: the one decoder for training, indexing and queries alike."""
+"""Decodes bytes into an upright RGB image; the only decoder, used for training, indexing and queries alike."""
 
 import io
 import warnings
@@ -12,26 +12,26 @@ from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 from tasks.errors import InputError
 
 MAX_PIXELS = 178_956_970
-BACKGROUND = (255, 255, 255)  # what shows through transparent pixels
-BLOCK = 2**20  # pixels of high depth that are scaled at a time
+BACKGROUND = (255, 255, 255)  # shown behind transparent pixels
+BLOCK = 2**20  # high-depth pixels scaled at a time
 
-# MAX_PIXELS is refused by name below, so Pillow's own earlier warning says nothing new.
+# Images over MAX_PIXELS are refused below, so Pillow's warning about smaller ones is not needed.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
 
 
-with suppress(ImportError):  # HEIC where its package is installed; AVIF is Pillow's own
+with suppress(ImportError):  # HEIC needs an optional package; Pillow itself reads AVIF
     from pillow_heif import register_heif_opener
 
     register_heif_opener()
 
 
 class UnreadableImage(InputError):
-    """These bytes are no picture that can be decoded; the message says why."""
+    """The bytes cannot be decoded as an image; the message says why."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A decoded picture, and how wide and high in pixels it is shown in full."""
+    """A decoded image, possibly reduced, and its full displayed width and height in pixels."""
 
     image: Image.Image
     width: int
@@ -39,9 +39,10 @@ class Picture:
 
 
 def decode(data: bytes) -> Image.Image:
-    """The first frame, EXIF orientation applied, as 8-bit RGB over a white background.
+    """Decode the first frame, with EXIF orientation applied, as 8-bit RGB on a white background.
 
-    The bytes decide the type. Decoding is forced, so that a truncated file is found. Raises UnreadableImage.
+    The type is detected from the bytes. The image is decoded completely, so that truncated files are found.
+    Raises UnreadableImage.
     """
     with _opened(data) as image:
         image.load()
@@ -49,15 +50,15 @@ def decode(data: bytes) -> Image.Image:
 
 
 def decode_reduced(data: bytes, side: int) -> Picture:
-    """As `decode`, but a large JPEG comes at 1/2, 1/4 or 1/8 of its size, its longer side at least `side` pixels.
+    """Decode as `decode` does, but a large JPEG at 1/2, 1/4 or 1/8 of its size, with the longer side at least `side`.
 
-    libjpeg reduces while it decodes, which saves most of the time that large photographs take.
+    libjpeg scales while decoding, which saves most of the time for large photographs.
     """
     with _opened(data) as image:
         stored = image.size
         scale = side / max(stored)
         image.draft(None, (max(1, round(stored[0] * scale)), max(1, round(stored[1] * scale))))
-        turned = image.size != stored and _lies_on_its_side(image)
+        turned = image.size != stored and _swaps_sides(image)
         image.load()
         reduced = image.size != stored
         upright = _upright(image)
@@ -80,26 +81,27 @@ def _opened(data: bytes) -> Iterator[Image.Image]:
     try:
         with Image.open(io.BytesIO(data)) as image:
             if image.format == "EPS":
-                raise UnreadableImage("a PostScript program, which is not run; give a picture made of it")
+                raise UnreadableImage("PostScript files are programs and are not run; convert it to an image")
             if image.width * image.height > MAX_PIXELS:
-                raise UnreadableImage(f"{image.width} x {image.height} pixels are over the limit of {MAX_PIXELS}")
+                raise UnreadableImage(f"{image.width} x {image.height} pixels exceed the limit of {MAX_PIXELS:,}")
             yield image
     except UnreadableImage:
         raise
     except UnidentifiedImageError:
-        raise UnreadableImage("empty file" if not data else "not an image of a known type") from None
+        raise UnreadableImage("empty file" if not data else "not an image, or of an unknown type") from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged bytes
         raise UnreadableImage(" ".join(str(error).split()).rstrip(".") or type(error).__name__) from None
 
 
-def _lies_on_its_side(image: Image.Image) -> bool:
+def _swaps_sides(image: Image.Image) -> bool:
+    """Return whether the EXIF orientation exchanges width and height."""
     with suppress(Exception):
         return image.getexif().get(ExifTags.Base.Orientation) in (5, 6, 7, 8)
     return False
 
 
 def _upright(image: Image.Image) -> Image.Image:
-    """The picture as its EXIF orientation wants it shown; damaged EXIF counts as none."""
+    """Apply the EXIF orientation; damaged EXIF data is ignored."""
     with suppress(Exception):
         ImageOps.exif_transpose(image, in_place=True)
     return image
@@ -107,7 +109,7 @@ def _upright(image: Image.Image) -> Image.Image:
 
 def _to_rgb(image: Image.Image) -> Image.Image:
     if image.mode == "CMYK" and image.info.get("icc_profile"):
-        with suppress(ImageCms.PyCMSError, OSError):  # a damaged profile counts as none
+        with suppress(ImageCms.PyCMSError, OSError):  # a damaged profile is ignored
             return _through_profile(image, image.info["icc_profile"])
     if image.mode == "F" or image.mode.startswith("I"):
         return _scaled_to_8_bit(image).convert("RGB")
@@ -120,7 +122,7 @@ def _to_rgb(image: Image.Image) -> Image.Image:
 
 
 def _through_profile(image: Image.Image, profile: bytes) -> Image.Image:
-    """Printing inks to sRGB as the picture's own ICC profile says."""
+    """Convert CMYK to sRGB with the image's own ICC profile."""
     source, target = ImageCms.ImageCmsProfile(io.BytesIO(profile)), ImageCms.createProfile("sRGB")
     converted = ImageCms.profileToProfile(image, source, target, outputMode="RGB")
     assert converted is not None
@@ -128,7 +130,7 @@ def _through_profile(image: Image.Image, profile: bytes) -> Image.Image:
 
 
 def _scaled_to_8_bit(image: Image.Image) -> Image.Image:
-    """High-depth grey scaled, not clipped: integers from their 16-bit range, others from what the picture spans."""
+    """Scale high-depth grey to 8 bits, without clipping: integers from 16 bits, others from the image's own range."""
     stored = np.asarray(image)
     values = np.nan_to_num(stored, posinf=0, neginf=0).reshape(-1)
     low, high = float(values.min()), float(values.max())

@@ -1,4 +1,4 @@
-"""Stream pictures as batches of one shape: decoded in threads, a bounded number held at a time."""
+"""Loads images as batches of one shape, decoded in threads, with a bounded number in memory."""
 
 from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ from tasks.images.preprocess import to_pixels
 
 @dataclass(frozen=True)
 class Batch:
-    """pixels_BHWC, uint8, of the images at `rows` of the list that was loaded."""
+    """pixels_BHWC, uint8, of the images at `rows` of the loaded list."""
 
     rows: tuple[int, ...]
     pixels_BHWC: Tensor
@@ -23,14 +23,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class Refusal:
-    """The image at `row` cannot be used, and why."""
+    """Why the image at `row` cannot be used."""
 
     row: int
     reason: str
 
 
 def load_pixels(path: str, read: Callable[[str], bytes], preprocessing: Preprocessing) -> Tensor:
-    """pixels_HWC of one file. Raises UnreadableImage, InputError or OSError."""
+    """Return pixels_HWC of one file. Raises UnreadableImage, InputError or OSError."""
     return to_pixels(read(path), preprocessing)
 
 
@@ -42,21 +42,21 @@ def load_batches(
     batch_size: int,
     workers: int,
 ) -> Iterator[Batch | Refusal]:
-    """Every path once, in a Batch with others of its shape or in a Refusal; at most a few batches are in memory."""
-    waiting: dict[torch.Size, list[tuple[int, Tensor]]] = defaultdict(list)
+    """Yield every path once, in a Batch with others of its shape or in a Refusal; a few batches are in memory."""
+    pending: dict[torch.Size, list[tuple[int, Tensor]]] = defaultdict(list)
     for row, outcome in _in_order(paths, read, preprocessing, workers, ahead=2 * batch_size):
         if isinstance(outcome, str):
             yield Refusal(row, outcome)
             continue
-        shelf = waiting[outcome.shape]
-        shelf.append((row, outcome))
-        if len(shelf) == batch_size:
-            yield _batch(waiting.pop(outcome.shape))
-    yield from (_batch(shelf) for shelf in waiting.values())
+        same_shape = pending[outcome.shape]
+        same_shape.append((row, outcome))
+        if len(same_shape) == batch_size:
+            yield _batch(pending.pop(outcome.shape))
+    yield from (_batch(same_shape) for same_shape in pending.values())
 
 
-def _batch(shelf: list[tuple[int, Tensor]]) -> Batch:
-    return Batch(tuple(row for row, _ in shelf), torch.stack([pixels for _, pixels in shelf]))
+def _batch(images: list[tuple[int, Tensor]]) -> Batch:
+    return Batch(tuple(row for row, _ in images), torch.stack([pixels for _, pixels in images]))
 
 
 def _in_order(
@@ -66,7 +66,7 @@ def _in_order(
     workers: int,
     ahead: int,
 ) -> Iterator[tuple[int, Tensor | str]]:
-    """(row, pixels or the reason for a refusal) in the order of the paths, decoded `ahead` of the consumer."""
+    """Yield row and pixels, or the reason for a refusal, in the order of the paths, decoded `ahead` of the consumer."""
 
     def outcome(path: str) -> Tensor | str:
         try:

@@ -1,4 +1,4 @@
-"""A file's bytes to the pixels that a backbone sees."""
+"""Turns a file's bytes into the pixels that a backbone takes."""
 
 import numpy as np
 import torch
@@ -8,11 +8,11 @@ from torch import Tensor
 from tasks.images.config import Preprocessing
 from tasks.images.decode import Picture, decode_reduced, upright_rgb
 
-SPARE = 2  # times the size wanted: what the JPEG decoder leaves, so that the bicubic filter decides how it looks
+SPARE = 2  # a JPEG is decoded at no less than this multiple of the size, so that the bicubic filter does the resizing
 
 
 def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple[int, int]:
-    """(height, width) in pixels: largest side `size`, aspect kept, both whole strides (METHOD.md 3)."""
+    """Return (height, width) in pixels: longer side `size`, same aspect, both multiples of the stride (METHOD.md 3)."""
     scale = preprocessing.size / max(width, height)
     stride = preprocessing.stride
 
@@ -23,9 +23,9 @@ def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple
 
 
 def to_pixels(image: bytes | Image.Image, preprocessing: Preprocessing) -> Tensor:
-    """pixels_HWC, uint8, of a file's bytes or a picture, resized by an antialiased bicubic filter to `target_shape`.
+    """Return pixels_HWC, uint8, of a file's bytes or a picture, resized to `target_shape`.
 
-    Raises UnreadableImage.
+    The bicubic filter is antialiased. Raises UnreadableImage.
     """
     if isinstance(image, bytes):
         picture = decode_reduced(image, SPARE * preprocessing.size)
@@ -40,7 +40,7 @@ def to_pixels(image: bytes | Image.Image, preprocessing: Preprocessing) -> Tenso
 
 
 def normalise(pixels_BHWC: Tensor, preprocessing: Preprocessing) -> Tensor:
-    """images_BCHW, float32 in channels-last memory: (pixels / 255 − mean) / std."""
+    """Return images_BCHW, float32 in channels-last memory: (pixels / 255 − mean) / std."""
     mean = torch.tensor(preprocessing.mean, device=pixels_BHWC.device)
     std = torch.tensor(preprocessing.std, device=pixels_BHWC.device)
     images_BHWC = pixels_BHWC.to(torch.float32) * (1 / (255 * std)) - mean / std

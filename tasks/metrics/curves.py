@@ -1,4 +1,4 @@
-"""A metric against the rank R: the standard ranks, the mean over queries, the area under the curve."""
+"""Curves of a metric over the rank R: standard ranks, mean over queries, area under the curve (METHOD.md 6)."""
 
 from collections.abc import Sequence
 
@@ -11,18 +11,18 @@ PCC_AT = NDCG_AT[2:]
 
 
 def cut_ranks(at: Sequence[int], count: int) -> tuple[int, ...]:
-    """The ranks that `count` ranked images reach."""
+    """Return the ranks that are at most `count`, the number of ranked images."""
     return tuple(rank for rank in at if rank <= count)
 
 
 def mean_curve(value_QR: Floats) -> Floats:
-    """Mean over the queries that have a value at each rank → value_R, NaN where none has."""
+    """Average over the queries with a value at each rank → value_R, NaN if there is none."""
     curve_1R = weighted_curves(value_QR, np.ones((1, len(value_QR))))
     return curve_1R.ravel()
 
 
 def weighted_curves(value_QR: Floats, weight_BQ: Floats) -> Floats:
-    """A mean curve for each row of weights → value_BR; a query without a value at R has no weight there."""
+    """Compute the weighted mean curve for each row of weights → value_BR, ignoring undefined values."""
     defined_QR = ~np.isnan(value_QR)
     total_BR = weight_BQ @ np.where(defined_QR, value_QR, 0.0)
     weight_BR = weight_BQ @ defined_QR
@@ -30,20 +30,20 @@ def weighted_curves(value_QR: Floats, weight_BQ: Floats) -> Floats:
 
 
 def left_out(value_QR: Floats) -> int:
-    """How many queries lack a value at one rank or more."""
+    """Count the queries without a value at one or more ranks."""
     return int(np.isnan(value_QR).any(axis=1).sum())
 
 
 def log_auc(value_R: Floats, at: Sequence[int]) -> Floats:
-    """Area under value against log2 R by the trapezoid rule, over its range, 0–100, METHOD.md 6.
+    """Compute the area under the curve over log2 R by the trapezoid rule, divided by its range, 0–100 (METHOD.md 6).
 
-    Leading axes are kept. A single rank gives 100 times its value, no rank NaN.
+    Leading axes are kept. A single rank gives 100 times its value, no rank gives NaN.
     """
     return _auc(value_R, np.log2(at))
 
 
 def linear_auc(value_R: Floats, at: Sequence[int]) -> Floats:
-    """As `log_auc`, against R itself."""
+    """Compute `log_auc` over R itself."""
     return _auc(value_R, np.asarray(at, dtype=np.float64))
 
 

@@ -1,4 +1,4 @@
-"""PCC@R: how well the scores of what was retrieved follow the true similarities."""
+"""PCC@R: the correlation between the scores and the true similarities of the top R images."""
 
 from collections.abc import Sequence
 
@@ -7,16 +7,16 @@ import numpy.typing as npt
 
 from tasks.metrics.ranked import Floats, ranked_blocks
 
-# A side whose standard deviation is below this many roundings of its largest value is constant.
+# Values are constant if their standard deviation is below this many rounding errors of the largest.
 _ROUNDINGS = 16
 
 
 def pcc(relevance_QN: Floats, score_QN: Floats, at: Sequence[int]) -> npt.NDArray[np.float64]:
-    """Pearson correlation of score and relevance over each query's top R → value_QR in −1–1, METHOD.md 6.
+    """Compute the Pearson correlation of score and relevance over each query's top R → value_QR in −1…1 (METHOD.md 6).
 
-    Columns are the ranked images in id order, the query's own already removed; equal scores keep that order.
-    NaN where a side is constant. Raises ValueError for unlike shapes, ranks outside 1…N and values that are
-    not finite.
+    Columns are the ranked images in id order, the query's own already removed; equal scores keep that order, and a
+    rank past N takes the whole list. NaN where a side is constant. Raises ValueError if shapes differ, a rank is below
+    1 or a value is not finite.
     """
     value_QR = np.full((len(score_QN), len(at)), np.nan)
     for rows, relevance_BN, score_BN in ranked_blocks(relevance_QN, score_QN, at):
@@ -31,7 +31,7 @@ def _pearson(a_BR: Floats, b_BR: Floats) -> Floats:
 
 
 def _standardise(value_BR: Floats) -> Floats:
-    """Rows centred and scaled to unit length in float64; NaN where a row is constant up to rounding."""
+    """Centre rows and scale them to unit length in float64; NaN for rows that are constant up to rounding."""
     rounding = _ROUNDINGS * np.finfo(value_BR.dtype).eps
     value_BR = value_BR.astype(np.float64)
     centred_BR = value_BR - value_BR.mean(axis=1, keepdims=True)

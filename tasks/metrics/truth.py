@@ -1,4 +1,4 @@
-"""The ground truth of a split: true similarities of its queries to all its other images (METHOD.md 2, 6)."""
+"""The ground truth of a split: the caption similarities of its queries to all its other images (METHOD.md 2, 6)."""
 
 from dataclasses import dataclass
 
@@ -15,34 +15,34 @@ QUERIES = 1000
 
 @dataclass(frozen=True)
 class Truth:
-    """relevance_QM, M = N − 1: s of each query to the split's other images in id order; query_Q: the queries' rows."""
+    """The rows query_Q of the queries, and relevance_QM, M = N − 1: s to the split's other images in id order."""
 
     query_Q: np.ndarray
     relevance_QM: np.ndarray
-    without_stems: int  # images of the split that are no query because no stem of theirs has a weight
+    without_stems: int  # images that cannot be queries because no stem of their captions has a weight
 
-    def scores(self, embedding_ND: np.ndarray, asking_ND: np.ndarray | None = None) -> np.ndarray:
-        """score_QM: dot products of the queries' embeddings with the other images'.
+    def scores(self, embedding_ND: np.ndarray, as_query_ND: np.ndarray | None = None) -> np.ndarray:
+        """Compute score_QM, the dot products of the queries' embeddings with those of the other images.
 
-        `asking_ND` are the images as queries, where these are not embedded as the images searched are.
+        `as_query_ND` are the images embedded as queries, if that differs from their embedding as search results.
         """
-        asking_ND = embedding_ND if asking_ND is None else asking_ND
-        return drop_self(asking_ND[self.query_Q] @ embedding_ND.T, self.query_Q)
+        as_query_ND = embedding_ND if as_query_ND is None else as_query_ND
+        return drop_self(as_query_ND[self.query_Q] @ embedding_ND.T, self.query_Q)
 
     def ndcg_auc(self, embedding_ND: np.ndarray) -> float:
-        """NDCG AUC, 0–100, of embeddings of the split's images in id order (METHOD.md 6)."""
+        """Compute the NDCG AUC, 0–100, of embeddings of the split's images in id order (METHOD.md 6)."""
         at = cut_ranks(NDCG_AT, self.relevance_QM.shape[1])
         return float(log_auc(mean_curve(ndcg(self.relevance_QM, self.scores(embedding_ND), at)), at))
 
 
 def make_truth(tfidf_NV: csr_array, *, seed: int = 0, queries: int = QUERIES) -> Truth:
-    """Up to `queries` seeded queries of a split; an image without any weighted stem is never one.
+    """Choose up to `queries` queries of a split by `seed`; images without any weighted stem cannot be queries.
 
-    Raises InputError where no two images' captions share a stem.
+    Raises InputError if no two images' captions share a stem.
     """
     eligible = np.flatnonzero(np.diff(tfidf_NV.indptr) > 0)
     query_Q = np.sort(np.random.default_rng(seed).permutation(eligible)[:queries])
     relevance_QM = drop_self((tfidf_NV[query_Q] @ tfidf_NV.T).toarray(), query_Q)
     if not (relevance_QM > 0).any():
-        raise InputError("No two images of the split have a word of the train captions in common; check the captions.")
+        raise InputError("No two images of this split share a word of the train captions; check the captions.")
     return Truth(query_Q, relevance_QM, tfidf_NV.shape[0] - len(eligible))

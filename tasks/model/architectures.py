@@ -1,4 +1,4 @@
-"""The convolutional networks: pixels in, feature maps and class scores out, with their published weights."""
+"""The supported backbones: how each is built, its published weights and its input."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,64 +15,68 @@ from tasks.model.config import BackboneConfig, BackboneName, PoolingConfig
 from tasks.model.weights import weights_file
 
 CLASSES = 1000
+# Mean and standard deviation of the input colours.
 IMAGENET = {"mean": (0.485, 0.456, 0.406), "std": (0.229, 0.224, 0.225)}
-HALF = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
+INCEPTION = {"mean": (0.5, 0.5, 0.5), "std": (0.5, 0.5, 0.5)}
 
 
 @dataclass(frozen=True)
 class Architecture:
-    """One network: how to build it without weights, what its input looks like, and how many channels its maps have."""
+    """A backbone: a constructor without weights, colour normalisation, and the channels of its last and inner maps."""
 
     build: Callable[[], Backbone]
-    colours: dict[str, tuple[float, float, float]]
+    normalisation: dict[str, tuple[float, float, float]]
     channels: int
     inner: tuple[int, ...]
     stride: int = 32
 
-    def blocks(self, pooling: PoolingConfig) -> tuple[int, ...]:
-        """How many channels each block of a descriptor has; C is their sum."""
+    def block_channels(self, pooling: PoolingConfig) -> tuple[int, ...]:
+        """Return the number of channels of each block of a descriptor; their sum is C."""
         if pooling.kind != "blocks":
             return (self.channels,)
         return (self.channels, *self.inner, self.inner[0], CLASSES, CLASSES)
 
 
 def create_backbone(config: BackboneConfig, *, pretrained: bool = True) -> Backbone:
-    """The network, with its weights unless they come from a model at rest. Raises InputError."""
+    """Build a backbone in evaluation mode, with its pretrained weights if asked for.
+
+    Raises InputError if the weights file is missing or belongs to another network.
+    """
     architecture = ARCHITECTURES[config.name]
     backbone = architecture.build()
     backbone.mirror = config.mirror
     if pretrained:
-        _load_in_order(backbone, weights_file(config))
+        _load_weights(backbone, weights_file(config))
     return backbone.eval()
 
 
 def preprocessing_of(config: BackboneConfig) -> Preprocessing:
-    """The input that this network was trained on, at the configured size."""
+    """Return the preprocessing that the backbone was trained with, at the configured size."""
     architecture = ARCHITECTURES[config.name]
-    return Preprocessing(size=config.size, stride=architecture.stride, **architecture.colours)
+    return Preprocessing(size=config.size, stride=architecture.stride, **architecture.normalisation)
 
 
-def _load_in_order(backbone: nn.Module, path: Path) -> None:
-    """Pair the file's tensors with the network's in order; shapes and last name parts have to agree.
+def _load_weights(backbone: nn.Module, path: Path) -> None:
+    """Load a file's tensors in order; their shapes and the last parts of their names must match the network's.
 
-    Publishers name the same layers differently, but define them in the same order.
+    Publishers name the same layers differently but define them in the same order.
     """
     try:
         saved = list(torch.load(path, map_location="cpu", weights_only=True).items())
     except Exception as error:
-        raise InputError(f"{path} is not a file of network weights: {type(error).__name__}.") from error
+        raise InputError(f"{path} is not a file of network weights ({type(error).__name__}).") from error
     own = list(backbone.state_dict().items())
     fits = len(saved) == len(own) and all(
         tensor.shape == getattr(given, "shape", None) and name.rpartition(".")[2] == saved_name.rpartition(".")[2]
         for (name, tensor), (saved_name, given) in zip(own, saved, strict=False)
     )
     if not fits:
-        raise InputError(f"{path} holds weights of another network; give the file of the configured backbone.")
+        raise InputError(f"{path} contains the weights of another network; give a file of the configured backbone.")
     backbone.load_state_dict({name: given for (name, _), (_, given) in zip(own, saved, strict=False)})
 
 
 class _ResNet(Backbone):
-    """A torchvision ResNet; its inner map is that of its last but one stage."""
+    """A torchvision ResNet; its inner map is the output of its second-to-last stage."""
 
     def __init__(self, network: Any) -> None:
         super().__init__()
@@ -92,7 +96,7 @@ class _ResNet(Backbone):
 
 
 class _EfficientNet(Backbone):
-    """A timm EfficientNet; its inner maps are those of its last two blocks."""
+    """A timm EfficientNet; its inner maps are the outputs of its last two blocks."""
 
     def __init__(self, network: Any) -> None:
         super().__init__()
@@ -111,7 +115,7 @@ class _EfficientNet(Backbone):
 
 def _resnet(name: BackboneName, channels: int) -> Architecture:
     def build() -> Backbone:
-        import torchvision  # noqa: PLC0415  a second of import that only ResNets need
+        import torchvision  # noqa: PLC0415  takes a second, and only ResNets need it
 
         return _ResNet(getattr(torchvision.models, name)(weights=None))
 
@@ -119,13 +123,13 @@ def _resnet(name: BackboneName, channels: int) -> Architecture:
 
 
 def _efficientnet_lite0() -> Backbone:
-    import timm  # noqa: PLC0415  a second of import
+    import timm  # noqa: PLC0415  takes a second
 
     return _EfficientNet(timm.create_model("tf_efficientnet_lite0"))
 
 
 ARCHITECTURES: dict[BackboneName, Architecture] = {
-    "efficientnet_lite0": Architecture(_efficientnet_lite0, HALF, 1280, (192, 320)),
+    "efficientnet_lite0": Architecture(_efficientnet_lite0, INCEPTION, 1280, (192, 320)),
     "resnet18": _resnet("resnet18", 512),
     "resnet50": _resnet("resnet50", 2048),
     "resnet101": _resnet("resnet101", 2048),

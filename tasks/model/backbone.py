@@ -1,4 +1,4 @@
-"""What a network answers: its last feature map, some of those before, and its class scores."""
+"""The interface of a backbone: its last feature map, some earlier ones, and its class scores."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from torch import Tensor, nn
 
 @dataclass(frozen=True)
 class Outputs:
-    """map_BCHW is the last feature map, no value below zero; inner maps come in the order of the network."""
+    """The last feature map (never negative), earlier ("inner") maps in the network's order, and the class scores."""
 
     map_BCHW: Tensor
     inner_BCHW: tuple[Tensor, ...]
     logit_BK: Tensor
 
     def averaged_with(self, mirrored: "Outputs") -> "Outputs":
-        """The mean of these and those of the mirror images, turned back."""
+        """Average with the outputs of the mirrored images, whose maps are flipped back first."""
 
         def mean(map_BCHW: Tensor, mirrored_BCHW: Tensor) -> Tensor:
             return (map_BCHW + mirrored_BCHW.flip(-1)) / 2
@@ -25,23 +25,23 @@ class Outputs:
 
 
 class Backbone(nn.Module, ABC):
-    """A convolutional network that was trained to classify; with `mirror` it looks at images from both sides."""
+    """A convolutional network trained to classify; with `mirror`, it averages over the horizontal flip."""
 
     mirror: bool = False
 
     def outputs(self, images_BCHW: Tensor) -> Outputs:
-        """All that descriptors are made of."""
+        """Compute everything that descriptors are made of."""
         outputs = self.single_pass(images_BCHW)
         return outputs.averaged_with(self.single_pass(images_BCHW.flip(-1))) if self.mirror else outputs
 
     @abstractmethod
     def single_pass(self, images_BCHW: Tensor) -> Outputs:
-        """The same of the images as they are."""
+        """Compute the outputs of one forward pass, without the horizontal flip."""
 
     @abstractmethod
     def classify(self, map_BCHW: Tensor) -> Tensor:
-        """logit_BK of a last feature map, as `outputs` gives them."""
+        """Compute logit_BK from the last feature map."""
 
     def forward(self, images_BCHW: Tensor) -> Tensor:
-        """map_BCHW."""
+        """Return map_BCHW."""
         return self.outputs(images_BCHW).map_BCHW

@@ -1,4 +1,4 @@
-"""What a visual embedding is made of; stored with every model."""
+"""The recipe of a visual embedding; stored with every model."""
 
 from pathlib import Path
 from typing import Literal
@@ -12,52 +12,52 @@ BackboneName = Literal["efficientnet_lite0", "resnet18", "resnet50", "resnet101"
 
 
 class BackboneConfig(BaseModel):
-    """Which convolutional network, at which input size (largest side in pixels), and a weights file if not its own.
-
-    With `mirror` every map is the mean of the image's and its mirror image's: somewhat better, and twice the work.
-    """
+    """A convolutional network, its input size and its weights (METHOD.md 3)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: BackboneName = "efficientnet_lite0"
-    size: int = Field(default=224, ge=32)
-    mirror: bool = False
-    weights: str | None = None
+    name: BackboneName = Field(
+        default="efficientnet_lite0", description="efficientnet_lite0, resnet18, resnet50 or resnet101."
+    )
+    size: int = Field(default=224, ge=32, description="Longer side of the input image in pixels.")
+    mirror: bool = Field(
+        default=False, description="Average over the horizontal flip: slightly better, up to twice the work."
+    )
+    weights: str | None = Field(
+        default=None, description="File with the network's weights (default: the published ImageNet weights)."
+    )
 
 
 class PoolingConfig(BaseModel):
-    """A network's maps to descriptors: R-MAC regions by max or mean, or a single one by GeM or average (METHOD.md 3).
-
-    `blocks` is a single one too: averages and deviations of several maps beside the class scores (METHOD.md 9).
-    """
+    """How feature maps become descriptors: several regions (R-MAC) or one descriptor per image (METHOD.md 3, 9)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    kind: Literal["rmac_max", "rmac_mean", "gem", "gap", "blocks"] = "gap"
-    scales: int = Field(default=2, ge=1, le=4)
-    gem_power: float = Field(default=3.0, gt=0, le=10)
+    kind: Literal["rmac_max", "rmac_mean", "gem", "gap", "blocks"] = Field(
+        default="gap",
+        description="rmac_max, rmac_mean: regions; gem, gap: one descriptor; blocks: several layers and class scores.",
+    )
+    scales: int = Field(default=2, ge=1, le=4, description="Number of region scales; rmac only.")
+    gem_power: float = Field(default=3.0, gt=0, le=10, description="Exponent of generalised-mean pooling; gem only.")
 
 
 class ModelConfig(BaseModel):
-    """The whole recipe from pixels to embedding; `dimension` is D, `method` the trained method's name.
-
-    `channels` is C of a descriptor. With `landmarks` the head is a kernel's, else a projection.
-    """
+    """The complete recipe from pixels to an embedding."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: str
-    backbone: BackboneConfig
-    preprocessing: Preprocessing
-    pooling: PoolingConfig
-    channels: int
-    dimension: int
-    finetuned: bool = False
-    landmarks: int = 0
+    method: str = Field(description="The trained method: v_v, vt_v, wsabie or regression.")
+    backbone: BackboneConfig = Field(description="The network.")
+    preprocessing: Preprocessing = Field(description="How an image becomes the network's input.")
+    pooling: PoolingConfig = Field(description="How feature maps become descriptors.")
+    channels: int = Field(description="Number of channels of a descriptor, C.")
+    dimension: int = Field(description="Number of dimensions of the embedding, D.")
+    finetuned: bool = Field(default=False, description="Whether the network's weights were trained too.")
+    landmarks: int = Field(default=0, description="Training images in a kernel head; 0: the head is a projection.")
 
 
 def features_file(pooling: PoolingConfig) -> str:
-    """The name of the table that holds a pooling's descriptors."""
+    """Return the name of the Parquet file with a pooling's descriptors."""
     match pooling.kind:
         case "gap" | "blocks":
             return f"{pooling.kind}.parquet"
@@ -68,5 +68,5 @@ def features_file(pooling: PoolingConfig) -> str:
 
 
 def load_config(folder: Path) -> ModelConfig:
-    """What the model of a folder is made of."""
+    """Read the recipe of the model in a folder."""
     return ModelConfig.model_validate_json((folder / CONFIG).read_text())

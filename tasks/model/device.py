@@ -1,4 +1,4 @@
-"""Where to compute."""
+"""The choice of the device to compute on."""
 
 import ctypes
 import sys
@@ -12,12 +12,12 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of glibc's malloc.h
 
 
 def choose_device(name: str) -> torch.device:
-    """`auto` takes CUDA, else MPS, else the CPU; a named device has to be there. Raises InputError."""
-    there = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
-    kind = next(kind for kind, available in there.items() if available) if name == "auto" else name
-    if not there.get(kind, False):
-        usable = ", ".join(kind for kind, available in there.items() if available)
-        raise InputError(f"There is no device {name!r} here; set runtime.device to one of auto, {usable}.")
+    """Return the named device; `auto` prefers CUDA, then MPS, then the CPU. Raises InputError if not available."""
+    available = {"cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available(), "cpu": True}
+    kind = next(kind for kind, found in available.items() if found) if name == "auto" else name
+    if not available.get(kind, False):
+        usable = ", ".join(kind for kind, found in available.items() if found)
+        raise InputError(f"Device {name!r} is not available; set runtime.device to one of: auto, {usable}.")
     if kind == "cpu":
         _keep_freed_memory()
     return torch.device(kind)
@@ -25,7 +25,7 @@ def choose_device(name: str) -> torch.device:
 
 @cache
 def _keep_freed_memory() -> None:
-    """Tell glibc to keep large freed blocks: given back after every layer, their page faults cost half of the time."""
+    """Make glibc keep large freed blocks: returning them after every layer costs half of the time in page faults."""
     if sys.platform == "linux":
         malloc = ctypes.CDLL(None)
         if hasattr(malloc, "mallopt"):

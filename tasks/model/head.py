@@ -1,19 +1,20 @@
-"""Descriptors to the embedding: by a learnable projection of each region (METHOD.md 3), or by a kernel (9)."""
+"""Heads, from descriptors to the embedding: a learnable projection of each region (METHOD.md 3), or a kernel (9)."""
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-CERTAINTY, MOST_CERTAIN = 0.35, 0.5  # the scale chosen on Flickr8k's validation split
-SHORTEST = 1e-12
-BLOCK = 2048  # images whose kernel is held at a time
+CERTAINTY_SCALE = 0.35  # chosen on Flickr8k's validation split
+CERTAINTY_LIMIT = 0.5
+MIN_LENGTH = 1e-12
+BLOCK = 2048  # images whose kernel is in memory at a time
 
 
 class Projection(nn.Module):
     """φ = normalise( Σ_regions normalise( (descriptor − shift_C) · linear_CD + bias_D ) ).
 
-    What is learned of the shift is the bias behind the layer: before it, a whitening layer would make a small step of
-    an optimiser so large that all images soon become one point.
+    The shift is fixed, and a bias after the layer is learned in its place: whitening would amplify the optimiser's
+    steps of a learned shift until all embeddings collapse to one point.
     """
 
     shift_C: Tensor
@@ -26,12 +27,12 @@ class Projection(nn.Module):
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """The embedding's dimension, D."""
         return self.linear_CD.shape[1]
 
     def forward(self, descriptor_SC: Tensor, owner_S: Tensor, images: int) -> Tensor:
-        """embedding_BD, unit length, of B = `images` images; the region in row s belongs to image owner_S[s]."""
-        with torch.autocast(owner_S.device.type, enabled=False):  # half precision cannot divide by a length near 0
+        """Compute embedding_BD, unit length, of B = `images` images; row s is a region of image owner_S[s]."""
+        with torch.autocast(owner_S.device.type, enabled=False):  # half precision cannot normalise short vectors
             shifted_SC = descriptor_SC.to(self.shift_C.dtype) - self.shift_C
             region_SD = F.normalize(shifted_SC @ self.linear_CD + self.bias_D, dim=-1)
             summed_BD = region_SD.new_zeros(images, region_SD.shape[1]).index_add(0, owner_S, region_SD)
@@ -41,8 +42,8 @@ class Projection(nn.Module):
 class Kernel(nn.Module):
     """y = K(x, landmarks) · weight_MT with K = exp(−‖x − landmark‖²) on scaled descriptors (METHOD.md 9).
 
-    φ = normalise([c, y/‖y‖]), D = 1 + T. The certainty c = 0.35 ln(‖y‖ / usual_length), at most 0.5 either way, says
-    how much of what captions name the head sees; it comes first, so that a prefix of φ holds it.
+    φ = normalise([c, y/‖y‖]), D = 1 + T. The certainty c = 0.35 ln(‖y‖ / usual_length), clipped to ±0.5, grows with
+    the confidence of the prediction; as the first coordinate it is part of every prefix of φ.
     """
 
     scale_C: Tensor
@@ -53,40 +54,41 @@ class Kernel(nn.Module):
     def __init__(self, scale_C: Tensor, landmark_MC: Tensor, weight_MT: Tensor) -> None:
         super().__init__()
         self.register_buffer("scale_C", scale_C.float())
-        self.register_buffer("landmark_MC", landmark_MC.half())  # as features are kept; the largest part by far
+        self.register_buffer("landmark_MC", landmark_MC.half())  # as precise as stored features
         self.register_buffer("weight_MT", weight_MT.float())
         self.register_buffer("usual_length", torch.ones(()))
 
     @property
     def dimension(self) -> int:
-        """D."""
+        """The embedding's dimension, D."""
         return 1 + self.weight_MT.shape[1]
 
     @torch.inference_mode()
     def calibrate(self, descriptor_NC: Tensor) -> None:
-        """Set `usual_length` to the geometric mean of ‖y‖ over images that the head was not fitted to."""
-        length_N = torch.cat([self._targets(block_BC).norm(dim=1) for block_BC in descriptor_NC.split(BLOCK)])
-        self.usual_length.copy_(length_N.clamp(min=SHORTEST).log().mean().exp())
+        """Set `usual_length` to the geometric mean of ‖y‖ over images that the head was not fitted on."""
+        length_N = torch.cat([self.predict(block_BC).norm(dim=1) for block_BC in descriptor_NC.split(BLOCK)])
+        self.usual_length.copy_(length_N.clamp(min=MIN_LENGTH).log().mean().exp())
 
     def forward(self, descriptor_SC: Tensor, owner_S: Tensor, images: int) -> Tensor:
-        """embedding_BD, unit length, of B = `images` images with one descriptor each."""
+        """Compute embedding_BD, unit length, of B = `images` images with one descriptor each."""
         if len(descriptor_SC) != images:
-            raise ValueError("a kernel takes one descriptor an image")
+            raise ValueError("a kernel head takes one descriptor per image")
         with torch.autocast(owner_S.device.type, enabled=False):  # differences of large numbers need float32
-            target_BT = self._targets(descriptor_SC)
-            length_B1 = target_BT.norm(dim=1, keepdim=True).clamp(min=SHORTEST)
-            certainty_B1 = CERTAINTY * (length_B1 / self.usual_length).log()
+            target_BT = self.predict(descriptor_SC)
+            length_B1 = target_BT.norm(dim=1, keepdim=True).clamp(min=MIN_LENGTH)
+            certainty_B1 = CERTAINTY_SCALE * (length_B1 / self.usual_length).log()
             return F.normalize(
-                torch.cat([certainty_B1.clamp(-MOST_CERTAIN, MOST_CERTAIN), target_BT / length_B1], dim=1), dim=-1
+                torch.cat([certainty_B1.clamp(-CERTAINTY_LIMIT, CERTAINTY_LIMIT), target_BT / length_B1], dim=1), dim=-1
             )
 
-    def _targets(self, descriptor_BC: Tensor) -> Tensor:
+    def predict(self, descriptor_BC: Tensor) -> Tensor:
+        """Compute y = target_BT."""
         kernel_BM = gaussian(descriptor_BC.float() * self.scale_C, self.landmark_MC.float() * self.scale_C)
         return kernel_BM @ self.weight_MT
 
 
 def gaussian(x_NC: Tensor, y_MC: Tensor) -> Tensor:
-    """kernel_NM = exp(−‖x − y‖²)."""
+    """Compute kernel_NM = exp(−‖x − y‖²)."""
     squared_NM = x_NC.square().sum(1)[:, None] + y_MC.square().sum(1) - 2 * x_NC @ y_MC.T
     return (-squared_NM.clamp(min=0)).exp()
 
@@ -95,7 +97,7 @@ Head = Projection | Kernel
 
 
 def flatten_regions(descriptor_BRC: Tensor) -> tuple[Tensor, Tensor, int]:
-    """(descriptor_SC, owner_S, B): a batch with the same number of regions in the form that the projection takes."""
+    """Return (descriptor_SC, owner_S, B), the arguments of a head, for a batch with equal numbers of regions."""
     images, regions, channels = descriptor_BRC.shape
     owner_S = torch.arange(images, device=descriptor_BRC.device).repeat_interleave(regions)
     return descriptor_BRC.reshape(-1, channels), owner_S, images

@@ -1,4 +1,4 @@
-"""Backbones prepared for fast inference: folded batch norms, OpenVINO on CPUs."""
+"""Faster inference: batch norms folded into convolutions, OpenVINO on CPUs."""
 
 import copy
 import sys
@@ -18,32 +18,31 @@ Network = TypeVar("Network", bound=nn.Module)
 
 
 def fold_batch_norm(network: Network) -> Network:
-    """A copy in evaluation mode, equal up to rounding: what a batch norm does, its convolution's weights do already.
+    """Return a copy in evaluation mode, equal up to rounding, with every batch norm folded into its convolution.
 
-    A network has to define its layers in the order in which it runs them.
+    The network must define its layers in the order in which it runs them.
     """
     folded = copy.deepcopy(network).eval()
     for module in list(folded.modules()):
         for (name, layer), (next_name, norm) in pairwise(list(module.named_children())):
             if isinstance(layer, nn.Conv2d) and isinstance(norm, nn.BatchNorm2d):
                 setattr(module, name, fuse_conv_bn_eval(layer, norm))
-                setattr(module, next_name, getattr(norm, "act", nn.Identity()))  # timm's norms hold the activation
+                setattr(module, next_name, getattr(norm, "act", nn.Identity()))  # timm's norms contain the activation
     return folded.to(memory_format=torch.channels_last)
 
 
-WORTH = 200  # images: fewer seldom win back the 2 s that preparing OpenVINO takes
+OPENVINO_FROM = 200  # images; for fewer, preparing OpenVINO (2 s) takes longer than it saves
 
 
-def accelerate(backbone: Backbone, device: torch.device, images: int) -> Backbone:
-    """A copy for inference over that many images, equal up to rounding: batch norms folded, channels last.
+def optimise_for_inference(backbone: Backbone, device: torch.device, images: int) -> Backbone:
+    """Return a copy for inference on this many images, equal up to rounding: batch norms folded, channels last.
 
-    On a CPU with the extra `openvino`, a copy that OpenVINO runs, from WORTH images on. Against the folded copy in
-    torch, on two cores at 224 pixels (`benchmarks/acceleration.py`), it was 1.3 times as fast with EfficientNet-Lite0
-    and 1.0 to 1.1 times with ResNet-101 on a quiet machine, 3 and 2.5 times where other programs kept the cores busy.
-    Raises InputError where OpenVINO fails.
+    On a CPU with the extra `openvino`, and from OPENVINO_FROM images on, OpenVINO runs the copy. Compared with torch on
+    two cores at 224 pixels (`benchmarks/acceleration.py`), it was 1.3 times as fast for EfficientNet-Lite0 and 1.0 to
+    1.1 times for ResNet-101 on an idle machine, 3 and 2.5 times on a busy one. Raises InputError if OpenVINO fails.
     """
     folded = fold_batch_norm(backbone).to(device)
-    if device.type != "cpu" or images < WORTH or find_spec("openvino") is None:
+    if device.type != "cpu" or images < OPENVINO_FROM or find_spec("openvino") is None:
         return folded
     try:
         return _Compiled(folded)
@@ -51,41 +50,41 @@ def accelerate(backbone: Backbone, device: torch.device, images: int) -> Backbon
         reason = str(error).strip().partition("\n")[0]
         raise InputError(
             f"OpenVINO cannot run this network ({type(error).__name__}: {reason}); "
-            "uninstall openvino, the extra, to do without it."
+            "uninstall openvino to use torch instead."
         ) from error
 
 
 class _Compiled(Backbone):
-    """A network compiled once, for every shape: OpenVINO keeps one set of weights and a bounded cache of kernels."""
+    """A network compiled by OpenVINO, once for all input shapes."""
 
     def __init__(self, network: Backbone) -> None:
         super().__init__()
         self.mirror = network.mirror
-        self._classify = network.classify  # in torch, where gradients pass
+        self._classify = network.classify  # stays in torch, for its gradients
         openvino = _openvino()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # torch prefers export, which takes minutes on free shapes
-            traced = torch.jit.trace(_Flat(network), torch.zeros(2, 3, 64, 96), check_trace=False)
+            warnings.simplefilter("ignore", FutureWarning)  # export takes minutes for dynamic shapes
+            traced = torch.jit.trace(_TupleOutputs(network), torch.zeros(2, 3, 64, 96), check_trace=False)
         converted = openvino.convert_model(traced, input=[-1, 3, -1, -1])
         settings = {
-            "INFERENCE_PRECISION_HINT": "f32",  # a CPU that knows bfloat16 would take it
+            "INFERENCE_PRECISION_HINT": "f32",  # not bfloat16 on CPUs that support it
             "INFERENCE_NUM_THREADS": torch.get_num_threads(),
             "NUM_STREAMS": 1,
-            "ENABLE_CPU_PINNING": False,  # a thread that is held to one core waits for whoever else is on it
+            "ENABLE_CPU_PINNING": False,  # pinned threads wait for other programs on their core
         }
         self.compiled = openvino.Core().compile_model(converted, "CPU", settings)
 
     def single_pass(self, images_BCHW: Tensor) -> Outputs:
-        answer = self.compiled([images_BCHW.contiguous().numpy()], share_inputs=True)
-        map_BCHW, *inner_BCHW, logit_BK = (torch.from_numpy(array) for array in answer.values())
+        results = self.compiled([images_BCHW.contiguous().numpy()], share_inputs=True)
+        map_BCHW, *inner_BCHW, logit_BK = (torch.from_numpy(array) for array in results.values())
         return Outputs(map_BCHW, tuple(inner_BCHW), logit_BK)
 
     def classify(self, map_BCHW: Tensor) -> Tensor:
         return self._classify(map_BCHW)
 
 
-class _Flat(nn.Module):
-    """All outputs of a single pass of a network as a tuple of tensors, as tracing wants it."""
+class _TupleOutputs(nn.Module):
+    """A network whose forward pass returns all outputs as a tuple of tensors, as tracing requires."""
 
     def __init__(self, network: Backbone) -> None:
         super().__init__()
@@ -97,8 +96,8 @@ class _Flat(nn.Module):
 
 
 def _openvino() -> Any:
-    """The library without openvino-telemetry, which reports each import: without that package it uses a stub."""
-    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None: cannot be imported
-    import openvino  # noqa: PLC0415  an extra
+    """Import openvino without openvino-telemetry, which reports each import; without that package a stub is used."""
+    sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]  # None blocks its import
+    import openvino  # noqa: PLC0415  an optional dependency
 
     return openvino

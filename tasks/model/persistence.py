@@ -1,4 +1,4 @@
-"""A model at rest: a folder of config.json, model.safetensors and vocabulary.parquet."""
+"""Saving and loading a model folder: config.json, model.safetensors and vocabulary.parquet."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ def save(model: SceneModel, vocabulary: Vocabulary, folder: Path) -> None:
 
 
 def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
-    """The model of a folder, in evaluation mode. Raises InputError where a file is missing or damaged."""
+    """Load the model of a folder, in evaluation mode. Raises InputError if a file is missing or damaged."""
     try:
         config = load_config(folder)
         tensors = load_file(folder / WEIGHTS)
@@ -35,7 +35,7 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
     except Exception as error:
         raise InputError(
             f"The model in {folder} cannot be loaded ({type(error).__name__}); "
-            "train it again, and take that one by --model challenger."
+            "train it again and index with the new version, the challenger."
         ) from error
     return model.eval().to(device)
 

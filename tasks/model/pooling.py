@@ -1,4 +1,4 @@
-"""Feature maps to descriptors: the R-MAC grid of regions, GeM, average (METHOD.md 3); several maps (9)."""
+"""Pooling, from feature maps to descriptors: R-MAC regions, GeM, average (METHOD.md 3), several maps (9)."""
 
 import math
 from fractions import Fraction
@@ -16,7 +16,7 @@ OVERLAP = Fraction(2, 5)
 
 @cache
 def region_grid(height: int, width: int, scales: int) -> tuple[tuple[int, int, int], ...]:
-    """(top, left, side) of the square regions of Tolias et al. (2016) on a map of that many cells (METHOD.md 3)."""
+    """Return (top, left, side) of the square regions of Tolias et al. (2016) on a map of this size (METHOD.md 3)."""
     shorter, longer = sorted((height, width))
     extra = 0
     if longer > shorter:
@@ -40,14 +40,14 @@ def _starts(room: int, count: int) -> list[int]:
 
 
 def describe(outputs: Outputs, config: PoolingConfig) -> Tensor:
-    """descriptor_BRC, unit length: one a region for R-MAC, else a single one (R = 1)."""
+    """Compute descriptor_BRC, unit length: one per region for R-MAC, else a single one (R = 1)."""
     if config.kind == "blocks":
         return _blocks(outputs).unsqueeze(1)
     return pool(outputs.map_BCHW, config)
 
 
 def pool(feature_map_BCHW: Tensor, config: PoolingConfig) -> Tensor:
-    """descriptor_BRC, unit length, of one feature map."""
+    """Compute descriptor_BRC, unit length, of one feature map."""
     match config.kind:
         case "gap":
             pooled_BRC = feature_map_BCHW.mean((2, 3)).unsqueeze(1)
@@ -55,19 +55,19 @@ def pool(feature_map_BCHW: Tensor, config: PoolingConfig) -> Tensor:
             powered_BCHW = feature_map_BCHW.clamp(min=1e-6) ** config.gem_power
             pooled_BRC = (powered_BCHW.mean((2, 3)) ** (1 / config.gem_power)).unsqueeze(1)
         case "rmac_max":
-            pooled_BRC = torch.stack([part.amax((2, 3)) for part in _parts(feature_map_BCHW, config.scales)], 1)
+            pooled_BRC = torch.stack([crop.amax((2, 3)) for crop in _crops(feature_map_BCHW, config.scales)], 1)
         case "rmac_mean":
-            pooled_BRC = torch.stack([part.mean((2, 3)) for part in _parts(feature_map_BCHW, config.scales)], 1)
+            pooled_BRC = torch.stack([crop.mean((2, 3)) for crop in _crops(feature_map_BCHW, config.scales)], 1)
         case "blocks":
-            raise ValueError("blocks are made of more than one map")
+            raise ValueError("blocks need more than one map; use `describe`")
     return F.normalize(pooled_BRC.float(), dim=-1)
 
 
 def _blocks(outputs: Outputs) -> Tensor:
-    """descriptor_BC, unit length: blocks of equal length one after another (METHOD.md 9).
+    """Compute descriptor_BC, unit length: the concatenation of blocks of equal length (METHOD.md 9).
 
-    Root of the last map's average, average of each inner map, deviation of the first, class scores, root of the
-    classes' probabilities.
+    They are the root of the last map's average, the average of each inner map, the standard deviation of the first
+    inner map, the class scores, and the root of the class probabilities.
     """
     logit_BK = outputs.logit_BK.float()
     blocks = [
@@ -75,13 +75,13 @@ def _blocks(outputs: Outputs) -> Tensor:
         *(map_BCHW.mean((2, 3)) for map_BCHW in outputs.inner_BCHW),
         outputs.inner_BCHW[0].float().std((2, 3), unbiased=False),
         logit_BK,
-        (logit_BK.log_softmax(1) / 2).exp(),  # the same without a root at 0, whose gradient is infinite
+        (logit_BK.log_softmax(1) / 2).exp(),  # √softmax, without the infinite gradient of a root at 0
     ]
     unit_blocks = [F.normalize(block_BC.float(), dim=1) for block_BC in blocks]
     return torch.cat(unit_blocks, 1) / math.sqrt(len(blocks))
 
 
-def _parts(feature_map_BCHW: Tensor, scales: int) -> list[Tensor]:
+def _crops(feature_map_BCHW: Tensor, scales: int) -> list[Tensor]:
     height, width = feature_map_BCHW.shape[-2:]
     return [
         feature_map_BCHW[:, :, top : top + side, left : left + side]
@@ -90,6 +90,6 @@ def _parts(feature_map_BCHW: Tensor, scales: int) -> list[Tensor]:
 
 
 def rmac(feature_map_BCHW: Tensor, scales: int = 2) -> Tensor:
-    """pooled_BC, unit length: max over each region, L2, sum, L2 — R-MAC without its whitening (METHOD.md 3)."""
+    """Compute pooled_BC, unit length: R-MAC without whitening (max per region, L2, sum, L2; METHOD.md 3)."""
     descriptor_BRC = pool(feature_map_BCHW, PoolingConfig(kind="rmac_max", scales=scales))
     return F.normalize(descriptor_BRC.sum(1), dim=-1)

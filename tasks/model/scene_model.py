@@ -1,4 +1,4 @@
-"""The whole model: pixels to embedding."""
+"""The complete model, from pixels to the embedding."""
 
 import torch
 from torch import Tensor, nn
@@ -11,7 +11,7 @@ from tasks.model.pooling import describe
 
 
 class SceneModel(nn.Module):
-    """backbone → pooling → head → L2 (METHOD.md 3). Batch norm stays in evaluation mode, also in training."""
+    """Backbone → pooling → head → L2 (METHOD.md 3). Batch norm stays in evaluation mode during training."""
 
     def __init__(self, config: ModelConfig, backbone: Backbone, head: Head) -> None:
         super().__init__()
@@ -20,20 +20,20 @@ class SceneModel(nn.Module):
         self.head = head
 
     def forward(self, pixels_BHWC: Tensor) -> Tensor:
-        """embedding_BD, float32, unit length, of uint8 pixels as `tasks.images.preprocess.to_pixels` gives them."""
+        """Compute embedding_BD, float32, unit length, of uint8 pixels made by `tasks.images.preprocess.to_pixels`."""
         return self.embed(self.outputs(pixels_BHWC))
 
     def outputs(self, pixels_BHWC: Tensor) -> Outputs:
-        """What the backbone makes of uint8 pixels."""
+        """Compute the backbone's outputs for uint8 pixels."""
         return self.backbone.outputs(normalise(pixels_BHWC, self.config.preprocessing))
 
     def embed(self, outputs: Outputs) -> Tensor:
-        """embedding_BD of what the backbone made."""
+        """Compute embedding_BD from the backbone's outputs."""
         embedding_BD: Tensor = self.head(*flatten_regions(describe(outputs, self.config.pooling)))
         return embedding_BD
 
     def train(self, mode: bool = True) -> "SceneModel":
-        """Training mode for the head alone."""
+        """Set the training mode of the head alone."""
         super().train(mode)
         self.backbone.eval()
         return self

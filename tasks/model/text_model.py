@@ -1,4 +1,4 @@
-"""Words in the space of the images: the text embedding of a joint model (METHOD.md 4, 8)."""
+"""The text embedding of a model: captions and words in the space of its images (METHOD.md 4, 8, 9)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,13 +19,14 @@ from tasks.model.persistence import VOCABULARY
 
 TEXT = "text.safetensors"
 SUGGESTIONS = 3
+SIMILAR_SPELLING = 0.75  # least ratio of difflib; 'yellow' for 'xylo' has 0.6
 
 
 @dataclass(frozen=True)
 class TextModel:
-    """The vocabulary, and text_VT that takes a tf-idf vector to the images' space.
+    """The vocabulary, and text_VT, which maps a tf-idf vector to the images' space.
 
-    Where images have a certainty as their first coordinate, `certainty` is what words ask for of it, and D is 1 + T.
+    If the images' first coordinate is their certainty, `certainty` is the one that words get, and D is 1 + T.
     """
 
     vocabulary: Vocabulary
@@ -33,56 +34,57 @@ class TextModel:
     certainty: float | None = None
 
     def embed(self, phrase: str, *, wanted: bool = True) -> np.ndarray | None:
-        """θ_D, unit length, of tf-idf · text_VT; None where no word of the phrase has a weight.
+        """Compute θ_D = normalise(tf-idf · text_VT), or None if no word of the phrase has a weight.
 
-        An unwanted phrase asks for no certainty: an image that the model is unsure of may well show what it names.
+        An unwanted phrase gets no certainty: an image that the model is unsure of may well show what it names.
         """
         theta_D: np.ndarray = self.embed_bags([[phrase]], wanted=wanted)[0]
         return theta_D if theta_D.any() else None
 
     def embed_bags(self, captions_N: Sequence[Sequence[str]], *, wanted: bool = True) -> np.ndarray:
-        """θ_ND of each image's captions as one bag, unit length, 0 where no word of them has a weight."""
+        """Compute θ_ND of each image's captions as one bag: unit length, or 0 if no word of them has a weight."""
         return self._theta(tfidf(captions_N, self.vocabulary) @ self.text_VT, wanted)
 
     @cached_property
     def stem_VD(self) -> np.ndarray:
-        """θ of each stem alone, unit length, 0 where it has no place."""
+        """θ of each stem alone: unit length, or 0 if its row of text_VT is 0."""
         return self._theta(self.text_VT, wanted=True)
 
     def _theta(self, summed_NT: np.ndarray, wanted: bool) -> np.ndarray:
-        """normalise(t), and where images have a certainty normalise([certainty, normalise(t)])."""
+        """Compute normalise(t), or normalise([certainty, normalise(t)]) if images have a certainty."""
         theta_ND = _unit(summed_NT.astype(np.float32))
         if self.certainty is None:
             return theta_ND
-        asked_N1 = np.where(theta_ND.any(axis=1, keepdims=True), np.float32(self.certainty if wanted else 0), 0)
-        return _unit(np.hstack([asked_N1, theta_ND]))
+        certainty_N1 = np.where(theta_ND.any(axis=1, keepdims=True), np.float32(self.certainty if wanted else 0), 0)
+        return _unit(np.hstack([certainty_N1, theta_ND]))
 
     def unknown(self, phrase: str) -> list[str]:
-        """The words of a phrase that no caption had."""
+        """Return the words of a phrase that occur in no train caption."""
         return [word for word in tokenise(phrase) if stem(word, self.vocabulary.language) not in self.vocabulary.index]
 
     def complete(self, prefix: str, top: int) -> list[tuple[str, int]]:
-        """Known words that the last word of a text may become, with the images that use each.
+        """Return completions of the last word of a text, with the number of train images that use each.
 
-        Those that begin with it come first, by how much they tell over all images (df · idf); words that are spelled
-        like it follow where fewer than SUGGESTIONS begin with it.
+        Words that begin with it come first, ordered by their information over all images (df · idf); if there are fewer
+        than SUGGESTIONS, words of similar spelling follow.
         """
-        begun = tokenise(prefix)[-1:]
-        if not begun:
+        last = tokenise(prefix)[-1:]
+        if not last:
             return []
         frequency_V = self.vocabulary.document_frequency_V
-        told_V = frequency_V * self.vocabulary.idf_V
-        column_of = {word: column for column, word in enumerate(self.vocabulary.words) if told_V[column] > 0}
+        weight_V = frequency_V * self.vocabulary.idf_V
+        column_of = {word: column for column, word in enumerate(self.vocabulary.words) if weight_V[column] > 0}
         words = sorted(
-            (word for word in column_of if word.startswith(begun[0])), key=lambda word: (-told_V[column_of[word]], word)
+            (word for word in column_of if word.startswith(last[0])),
+            key=lambda word: (-weight_V[column_of[word]], word),
         )
         if len(words) < SUGGESTIONS:
-            words += [word for word in self.near(begun[0]) if word in column_of and word not in words]
+            words += [word for word in self.suggest(last[0]) if word in column_of and word not in words]
         return [(word, int(frequency_V[column_of[word]])) for word in words[:top]]
 
-    def near(self, word: str) -> list[str]:
-        """Known words that are spelled like this one."""
-        return get_close_matches(word, self.vocabulary.words, SUGGESTIONS)
+    def suggest(self, word: str) -> list[str]:
+        """Return known words of similar spelling, most similar first."""
+        return get_close_matches(word, self.vocabulary.words, SUGGESTIONS, SIMILAR_SPELLING)
 
 
 def _unit(value_NT: np.ndarray) -> np.ndarray:
@@ -92,13 +94,13 @@ def _unit(value_NT: np.ndarray) -> np.ndarray:
 
 
 def save_text(text_VT: np.ndarray, folder: Path, certainty: float | None = None) -> None:
-    """Write the text embedding beside a model, in float16."""
-    asked = {} if certainty is None else {"certainty": np.array(certainty)}
-    save_file({"text_VT": np.ascontiguousarray(text_VT, np.float16), **asked}, folder / TEXT)
+    """Write the text embedding into a model's folder, in float16."""
+    scalars = {} if certainty is None else {"certainty": np.array(certainty)}
+    save_file({"text_VT": np.ascontiguousarray(text_VT, np.float16), **scalars}, folder / TEXT)
 
 
 def load_text(folder: Path) -> TextModel | None:
-    """The text embedding of a model folder, None where it has none. Raises InputError where it is damaged."""
+    """Load the text embedding of a model folder, None if it has none. Raises InputError if it is damaged."""
     if not (folder / TEXT).exists():
         return None
     try:
@@ -108,6 +110,6 @@ def load_text(folder: Path) -> TextModel | None:
         return TextModel(vocabulary, tensors["text_VT"].astype(np.float32), certainty)
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise InputError(
-            f"The words of the model in {folder} cannot be loaded ({type(error).__name__}); "
-            "train it again, and take that one by --model challenger."
+            f"The text embedding of the model in {folder} cannot be loaded ({type(error).__name__}); "
+            "train it again and index with the new version, the challenger."
         ) from error

@@ -1,24 +1,24 @@
-"""PCA-whitening of train regions, with which the projection starts (METHOD.md 3)."""
+"""PCA-whitening of train regions, the initial value of the projection (METHOD.md 3)."""
 
 import numpy as np
 import torch
 from torch import Tensor
 
 WHITENING_REGIONS = 30_000
-EIGENVALUE_FLOOR = 1e-6  # of the largest: directions without variance are not blown up
+EIGENVALUE_FLOOR = 1e-6  # relative to the largest: directions without variance are not amplified
 
 
 def sample_regions(value_SC: Tensor, seed: int) -> Tensor:
-    """A seeded sample of at most 30,000 regions: the covariance is known well enough by those."""
+    """Return a seeded sample of at most 30,000 regions, enough to estimate their covariance."""
     order = np.random.default_rng(seed).permutation(len(value_SC))[:WHITENING_REGIONS]
     return value_SC[torch.from_numpy(order)]
 
 
 def pca_whitening(descriptor_SC: Tensor, dimension: int, power: float) -> tuple[Tensor, Tensor]:
-    """(shift_C, linear_CD): the mean, and the leading eigenvectors over eigenvalue^(power / 2).
+    """Return (shift_C, linear_CD): the mean, and the leading eigenvectors divided by eigenvalue^(power / 2).
 
-    power 0 rotates only, 1 whitens fully. D is `dimension`, cut to what C and the number of regions allow.
-    Every column's sign is fixed by its largest entry, so that the same regions give the same layer.
+    Power 0 only rotates, power 1 whitens fully. D is `dimension`, limited by C and the number of regions. The largest
+    entry of each column is positive, so that the same regions give the same layer.
     """
     shift_C = descriptor_SC.float().mean(0)
     centred_SC = descriptor_SC.float() - shift_C

@@ -1,4 +1,4 @@
-"""The model card: what a registered model is, what it learned from, how good it is, what it cannot do; as Markdown."""
+"""The model card as Markdown: what a model is, its training data, its metrics and its limits."""
 
 import html
 import re
@@ -8,55 +8,19 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
-from tasks.metrics.formatting import format_figure
+from tasks.evaluation.report import Report
+from tasks.evaluation.summary import Difference, MethodSummary
+from tasks.metrics.formatting import format_with_interval
 from tasks.model.config import ModelConfig
 
 WEIGHTS = "backbone.weights"
-SETTINGS = 16  # that are listed: MLflow's registry has 5,000 characters for the whole
+SETTINGS = 16  # listed at most: MLflow's registry limits a description to 5,000 characters
 LONGEST = 40  # characters of a name or value from data
-USES = {"train": "learned from", "validation": "chosen by", "test": "not looked at"}
-
-
-class Difference(BaseModel):
-    """What a method adds to another, `over`, in NDCG AUC."""
-
-    model_config = ConfigDict(frozen=True)
-
-    over: str
-    ndcg_auc: float | None
-    ndcg_auc_interval: tuple[float, float] | None
-
-
-class Figures(BaseModel):
-    """One method's AUCs, 0–100, and what it adds to the best untrained baseline and to the best trained method."""
-
-    model_config = ConfigDict(frozen=True)
-
-    label: str
-    ndcg_auc: float | None
-    ndcg_auc_interval: tuple[float, float] | None
-    pcc_auc: float | None
-    pcc_auc_interval: tuple[float, float] | None
-    gain: Difference | None
-    to_best: Difference | None
-
-
-class Validated(BaseModel):
-    """What a card takes from the report on validation."""
-
-    model_config = ConfigDict(frozen=True)
-
-    collection: str
-    queries: int
-    images: int
-    left_out: int
-    methods: Mapping[str, Figures]
-    notes: tuple[str, ...]
-    problem_counts: Mapping[str, int]
+USES = {"train": "training", "validation": "model selection", "test": "none"}
 
 
 class Counts(BaseModel):
-    """The captioned images of a split, and their captions."""
+    """The number of captioned images of a split, and of their captions."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -64,8 +28,11 @@ class Counts(BaseModel):
     captions: int
 
 
-class CardFacts(BaseModel):
-    """All that a card says; `settings` are those that differ from the defaults, `candidates` all that were trained."""
+class CardContent(BaseModel):
+    """The content of a card: `settings` differ from the defaults, `candidates` are all trained methods.
+
+    `validation` is the report on the validation split.
+    """
 
     model_config = ConfigDict(frozen=True)
 
@@ -76,16 +43,16 @@ class CardFacts(BaseModel):
     splits: Mapping[str, Counts]
     settings: Mapping[str, Any]
     candidates: tuple[str, ...]
-    validated: Validated
+    validation: Report
 
     @property
-    def best(self) -> Figures:
-        """The figures of the model itself."""
-        return self.validated.methods[self.model.method]
+    def best(self) -> MethodSummary:
+        """The metrics of the model itself."""
+        return self.validation.methods[self.model.method]
 
 
 def changed_settings(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings that differ from the defaults, under dotted names."""
+    """Return the settings that differ from the defaults, by dotted name."""
     changed: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, Mapping):
@@ -96,122 +63,124 @@ def changed_settings(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -
     return changed
 
 
-def write_card(facts: CardFacts) -> str:
-    """The card as Markdown, of about a page; what comes from data is escaped."""
+def write_card(content: CardContent) -> str:
+    """Write the card, about a page of Markdown; data is escaped."""
     sections = {
-        f"# scenekin: {facts.best.label}": _model(facts),
-        "## Learned from": _data(facts),
-        "## Figures on validation": _figures(facts),
-        "## Use": _use(facts),
-        "## What it cannot do": _limits(facts),
+        f"# scenekin: {content.best.label}": _model(content),
+        "## Training data": _data(content),
+        "## Metrics on validation": _metrics(content),
+        "## Usage": _usage(content),
+        "## Limitations": _limits(content),
     }
     return "\n\n".join(f"{title}\n\n{text}" for title, text in sections.items()) + "\n"
 
 
-def _model(facts: CardFacts) -> str:
-    model = facts.model
+def _model(content: CardContent) -> str:
+    model = content.model
     head = f"a kernel over {model.landmarks:,} training images" if model.landmarks else "a linear projection"
-    words = "Words steer it." if facts.takes_words else "Words do not steer it."
+    words = "Searches can be modified by words." if content.takes_words else "Searches cannot be modified by words."
     return (
-        "An image embedding in which near means the same kind of scene, learned from captions. "
+        "An image embedding, learned from captions, in which images of similar scenes are close. "
         f"Backbone `{model.backbone.name}`, {'fine-tuned' if model.finetuned else 'frozen'}; images at "
         f"{model.preprocessing.size} pixels on the longer side; pooling `{model.pooling.kind}`; {head}; "
         f"{model.dimension:,} dimensions, unit length. {words}"
     )
 
 
-def _data(facts: CardFacts) -> str:
+def _data(content: CardContent) -> str:
     rows = [
-        (split, f"{counts.images:,}", f"{counts.captions:,}", USES[split]) for split, counts in facts.splits.items()
+        (split, f"{counts.images:,}", f"{counts.captions:,}", USES[split]) for split, counts in content.splits.items()
     ]
-    problems = ", ".join(f"{kind} {count:,}" for kind, count in facts.validated.problem_counts.items())
+    problems = ", ".join(f"{kind} {count:,}" for kind, count in content.validation.problem_counts.items())
+    collection, language = _plain(content.validation.collection), _plain(content.language)
     return "\n\n".join(
         (
-            f"Collection **{_plain(facts.validated.collection)}**; {facts.stems:,} stems, in {_plain(facts.language)}.",
-            _table(("split", "images with captions", "captions", "in training"), rows),
-            f"Problems found in it: {problems or 'none'}.",
-            _settings(facts.settings),
+            f"Collection **{collection}**; vocabulary of {content.stems:,} stems, language: {language}.",
+            _table(("Split", "Captioned images", "Captions", "Used for"), rows),
+            f"Problems in the collection: {problems or 'none'}.",
+            _settings(content.settings),
         )
     )
 
 
 def _settings(settings: Mapping[str, Any]) -> str:
     if not settings:
-        return "All settings are the defaults."
-    told = {name: PurePath(value).name if name == WEIGHTS else value for name, value in settings.items()}
-    shown = [f"`{name}` {_plain(str(value))}" for name, value in told.items()][:SETTINGS]
-    more = [f"and {len(told) - SETTINGS} more"] if len(told) > SETTINGS else []
-    return f"Settings that differ from the defaults: {', '.join([*shown, *more])}."
+        return "All settings have their defaults."
+    shown = {name: PurePath(value).name if name == WEIGHTS else value for name, value in settings.items()}
+    listed = [f"`{name}` {_plain(str(value))}" for name, value in shown.items()][:SETTINGS]
+    more = [f"and {len(shown) - SETTINGS} more"] if len(shown) > SETTINGS else []
+    return f"Settings that differ from the defaults: {', '.join([*listed, *more])}."
 
 
-def _figures(facts: CardFacts) -> str:
-    validated, best = facts.validated, facts.best
+def _metrics(content: CardContent) -> str:
+    validation, best = content.validation, content.best
     others = sorted(
-        (validated.methods[name] for name in facts.candidates if name != facts.model.method),
-        key=lambda figures: -(figures.ndcg_auc or 0.0),
+        (validation.methods[name] for name in content.candidates if name != content.model.method),
+        key=lambda method: -(method.ndcg_auc or 0.0),
     )
     rows = [_row(f"**{best.label}**, this model", best, "")]
-    rows += [_row(other.label, other, _behind(other.to_best)) for other in others]
+    rows += [_row(other.label, other, _lead_over(other.to_best)) for other in others]
     if best.gain is not None:
-        baseline = validated.methods[best.gain.over]
-        lead = _figure(best.gain.ndcg_auc, best.gain.ndcg_auc_interval)
-        rows.append(_row(f"{baseline.label}, the best untrained", baseline, lead))
-    judged = (
-        f"{validated.queries:,} queries, each ranking {validated.images:,} other images; {validated.left_out:,} left "
-        "out, which share no word with any. AUCs are 0–100, in brackets 95 % bootstrap intervals over queries; "
-        "a lead whose interval holds 0 may be chance."
+        baseline = validation.methods[best.gain.over]
+        lead = format_with_interval(best.gain.ndcg_auc, best.gain.ndcg_auc_interval)
+        rows.append(_row(f"{baseline.label}, the best untrained baseline", baseline, lead))
+    explanation = (
+        f"{validation.queries:,} queries, each ranking {validation.images:,} other images; {validation.left_out:,} "
+        "queries without any relevant image skipped. AUCs range from 0 to 100, with 95 % bootstrap intervals in "
+        "brackets; a lead is significant if its interval does not include 0."
     )
-    table = _table(("method", "NDCG AUC", "PCC AUC", "this model's lead in NDCG AUC"), rows)
-    return "\n\n".join((judged, table, *validated.notes))
+    table = _table(("Method", "NDCG AUC", "PCC AUC", "This model's lead in NDCG AUC"), rows)
+    return "\n\n".join((explanation, table, *validation.notes))
 
 
-def _row(label: str, figures: Figures, lead: str) -> tuple[str, ...]:
-    ndcg = _figure(figures.ndcg_auc, figures.ndcg_auc_interval)
-    return label, ndcg, _figure(figures.pcc_auc, figures.pcc_auc_interval), lead
+def _row(label: str, method: MethodSummary, lead: str) -> tuple[str, ...]:
+    ndcg = format_with_interval(method.ndcg_auc, method.ndcg_auc_interval)
+    return label, ndcg, format_with_interval(method.pcc_auc, method.pcc_auc_interval), lead
 
 
-def _behind(to_best: Difference | None) -> str:
-    """The lead over a method that adds this to the best."""
+def _lead_over(to_best: Difference | None) -> str:
+    """Format the best model's lead over a method, the opposite of the method's difference to it."""
     if to_best is None or to_best.ndcg_auc is None or to_best.ndcg_auc_interval is None:
-        return "–"
+        return format_with_interval(None, None)
     low, high = to_best.ndcg_auc_interval
-    return _figure(-to_best.ndcg_auc, (-high, -low))
+    return format_with_interval(-to_best.ndcg_auc, (-high, -low))
 
 
-def _use(facts: CardFacts) -> str:
-    words = " --add snow --remove car" if facts.takes_words else ""
-    return f"""Images in, as bytes; embeddings out, N × {facts.model.dimension}, whose dot product is the score.
-With plain MLflow, its tracking URI set to this registry:
+def _usage(content: CardContent) -> str:
+    words = " --add snow --remove car" if content.takes_words else ""
+    dimension = content.model.dimension
+    return f"""Input: image bytes. Output: embeddings, N × {dimension}. The score of two images is their dot product.
+With plain MLflow and this registry as tracking URI:
 
 ```python
-model = mlflow.pyfunc.load_model("models:/scenekin@champion")  # or the alias or version of this page
+model = mlflow.pyfunc.load_model("models:/scenekin@champion")  # or another alias or version
 embeddings = model.predict(pandas.DataFrame({{"image": [open("query.jpg", "rb").read()]}}))
 ```
 
 With scenekin: `scenekin index COLLECTION`, then `scenekin search query.jpg{words}`."""
 
 
-def _limits(facts: CardFacts) -> str:
-    train, model = facts.splits["train"], facts.model
-    stems = f"the {facts.stems:,} stems of its train captions, in one language ({_plain(facts.language)})"
-    words = f"knows no words but {stems}" if facts.takes_words else f"takes no words, and learned by {stems}"
-    weights = facts.settings.get(WEIGHTS)
+def _limits(content: CardContent) -> str:
+    train, model = content.splits["train"], content.model
+    stems = f"the {content.stems:,} stems of its training captions ({_plain(content.language)})"
+    words = f"knows only {stems}" if content.takes_words else f"cannot be searched by words; it was trained on {stems}"
+    weights = content.settings.get(WEIGHTS)
     backbone = (
-        "was trained on ImageNet and hands on its biases"
+        "was trained on ImageNet and inherits its biases"
         if weights is None
-        else f"started from {_plain(PurePath(weights).name)}; what that had learned, with its biases, is not known here"
+        else f"was loaded from {_plain(PurePath(weights).name)}; its training data and biases are unknown"
     )
     holds = f"features of {model.landmarks:,} training images, not the images" if model.landmarks else "no images"
     limits = (
         f"It {words}.",
-        f"It has seen {train.images:,} captioned images of one collection: on scenes unlike them it may be no better "
+        f"It was trained on {train.images:,} captioned images of one collection; on unlike scenes it may be no better "
         "than the untrained network.",
-        "It is made for kinds of scene, as captions tell them: not to recognise people, to read text, or to judge "
-        "whether two images show the same thing or place.",
-        "Its figures measure the similarity of captions, not people's judgement, on the split by which it was chosen, "
-        "which flatters; `scenekin evaluate` measures the test split.",
+        "It compares kinds of scene as captions describe them. It cannot recognise people, read text, or decide "
+        "whether two images show the same object or place.",
+        "Its metrics measure caption similarity, not human judgement, and are optimistic because the model was "
+        "selected on this split; `scenekin evaluate` measures the test split.",
         f"Its backbone {backbone}.",
-        f"It holds {holds}; the licences of training images and captions remain their owners'.",
+        f"It contains {holds}; training images and captions keep their owners' licences.",
     )
     return "\n".join(f"- {limit}" for limit in limits)
 
@@ -221,14 +190,8 @@ def _table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def _figure(value: float | None, interval: tuple[float, float] | None) -> str:
-    """A figure with its interval in brackets; a dash where undefined."""
-    bounds = "" if value is None or interval is None else " ({} to {})".format(*map(format_figure, interval))
-    return f"{format_figure(value)}{bounds}"
-
-
 def _plain(text: str) -> str:
-    """Text from data on one line, cut to LONGEST, none of it read as Markdown or HTML."""
+    """Put text from data on one line of at most LONGEST characters, with Markdown and HTML escaped."""
     line = "".join(sign if sign.isprintable() else ascii(sign)[1:-1] for sign in " ".join(text.split()))
     cut = line if len(line) <= LONGEST else f"{line[: LONGEST - 1]}…"
     return re.sub(r"([\\`*_\[\]|~])", r"\\\1", html.escape(cut, quote=False))

@@ -1,4 +1,4 @@
-"""The registered model as MLflow serves it: a column of image bytes in, embeddings out. Its code travels with it."""
+"""The registered model as an MLflow pyfunc: image bytes in, embeddings out. Its code is stored with the model."""
 
 from pathlib import Path
 from typing import Any
@@ -14,14 +14,14 @@ from tasks.model.persistence import load
 
 
 class SceneEmbedder(PythonModel):
-    """`predict` takes a frame with a column `image` and gives embedding_ND, float32, unit length."""
+    """`predict` takes a data frame with a column `image` and returns embedding_ND, float32, unit length."""
 
     def load_context(self, context: Any) -> None:
-        """Load the model folder that was logged beside this code."""
+        """Load the model folder logged with this code."""
         self.model = load(Path(context.artifacts["model"]))
 
     def predict(self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None) -> np.ndarray:
-        """Embed each image through the decoder and preprocessing that the model was trained with."""
+        """Embed each image with the decoder and preprocessing used in training."""
         del context, params
         preprocessing = self.model.config.preprocessing
         with torch.inference_mode():

@@ -1,13 +1,14 @@
-"""How an index is kept."""
+"""Settings for storing an index."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class IndexConfig(BaseModel):
-    """`keep`: how many versions are kept beside the current one; `approximate_from`: from how many images on an
-    approximate index is made too."""
+    """How many versions an index keeps and when it gets an approximate index too."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    keep: int = Field(default=3, ge=0)
-    approximate_from: int = Field(default=1_000_000, ge=1)
+    keep: int = Field(default=3, ge=0, description="Earlier versions to keep besides the current one.")
+    approximate_from: int = Field(
+        default=1_000_000, ge=1, description="Number of images from which an approximate index is built too."
+    )

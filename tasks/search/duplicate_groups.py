@@ -1,4 +1,4 @@
-"""Images of an index that are nearly the same: exact, a block of pairs at a time."""
+"""Groups of near-duplicate images of an index, computed exactly, one block of pairs at a time."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from scipy.sparse.csgraph import connected_components
 from tasks.search.ranking import exact_scores, float32_scores
 
 BLOCK_ROWS = 2048  # 16 MB of scores
-PAIRS = 2**20  # that wait before they are joined to groups
+PAIRS = 2**20  # collected before they are merged into groups
 
 Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Groups of rows, the largest first, then by their first row; a group is what chains of pairs hold together.
+    """Groups of rows connected by pairs, largest first, then by first row.
 
-    Of every row `first_N` is the first with the same bytes, `nearest_N` the most similar one that a pair joins it to,
-    a copy before all others and then the first, −1 where there is none, and `score_N` their cosine.
+    For every row, `first_N` is the first row with the same bytes, `nearest_N` the most similar row of its pairs (exact
+    copies before others, ties by row; −1 if there is none), and `score_N` their cosine.
     """
 
     groups: tuple[np.ndarray, ...]
@@ -35,7 +35,7 @@ def find_duplicates(
     threshold: float,
     on_step: Callable[[int], None] = lambda _: None,
 ) -> Duplicates:
-    """Groups of images whose cosine is at least `threshold`, or whose bytes are the same by their digests.
+    """Group images whose cosine is at least `threshold` or whose digests are equal.
 
     `embedding_ND`, of unit length, may be a float16 memory map. Memory does not grow with the number of pairs.
     """
@@ -43,34 +43,34 @@ def find_duplicates(
     seen: dict[str, int] = {}
     first_N = np.array([seen.setdefault(digest, row) for row, digest in enumerate(digests_N)], np.int64)
     nearest_N, score_N = np.full(count, -1), np.full(count, -np.inf, np.float32)
-    group_N, waiting = first_N, 0
+    group_N, pending = first_N, 0
     left: list[np.ndarray] = []
     right: list[np.ndarray] = []
     for row_P, other_P, score_P in near_pairs(embedding_ND, first_N == np.arange(count), threshold, on_step):
         _keep_nearest(nearest_N, score_N, np.r_[row_P, other_P], np.r_[other_P, row_P], np.r_[score_P, score_P])
         left.append(row_P)
         right.append(other_P)
-        waiting += len(row_P)
-        if waiting >= PAIRS:
-            group_N, left, right, waiting = _joined(group_N, left, right), [], [], 0
-    group_N = _joined(group_N, left, right)
-    _name_copies(nearest_N, score_N, first_N)
+        pending += len(row_P)
+        if pending >= PAIRS:
+            group_N, left, right, pending = _merge_groups(group_N, left, right), [], [], 0
+    group_N = _merge_groups(group_N, left, right)
+    _assign_copies(nearest_N, score_N, first_N)
     return Duplicates(_groups(group_N), first_N, nearest_N, score_N)
 
 
 def near_pairs(
-    embedding_ND: np.ndarray, among_N: np.ndarray, threshold: float, on_step: Callable[[int], None]
+    embedding_ND: np.ndarray, include_N: np.ndarray, threshold: float, on_step: Callable[[int], None]
 ) -> Iterator[Pairs]:
-    """(row_P, other_P, score_P), row < other: pairs of the rows `among_N` whose cosine is at least `threshold`."""
+    """Yield (row_P, other_P, score_P), row < other, of pairs in `include_N` with a cosine of at least `threshold`."""
     for start in range(0, len(embedding_ND), BLOCK_ROWS):
         block_BD = embedding_ND[start : start + BLOCK_ROWS].astype(np.float32)
         for after in range(start, len(embedding_ND), BLOCK_ROWS):
             other_RD = embedding_ND[after : after + BLOCK_ROWS]
             rough_BR, error_B = float32_scores(block_BD, other_RD)
-            rough_BR[:, ~among_N[after : after + BLOCK_ROWS]] = -np.inf
+            rough_BR[:, ~include_N[after : after + BLOCK_ROWS]] = -np.inf
             near = np.flatnonzero(rough_BR >= threshold - error_B[:, None])
             row_C, other_C = np.divmod(near, len(other_RD))
-            wanted_C = among_N[start + row_C] & (start + row_C < after + other_C)
+            wanted_C = include_N[start + row_C] & (start + row_C < after + other_C)
             row_C, other_C = row_C[wanted_C], other_C[wanted_C]
             score_C = exact_scores(block_BD, other_RD, row_C, other_C)
             found_C = score_C >= np.float32(threshold)
@@ -89,8 +89,8 @@ def _keep_nearest(
     nearest_N[rows[better]], score_N[rows[better]] = others[better], scores[better]
 
 
-def _joined(group_N: np.ndarray, left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> np.ndarray:
-    """A label of the connected component of each row, whose label so far names a row of it or any other node."""
+def _merge_groups(group_N: np.ndarray, left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> np.ndarray:
+    """Label each row with the first row of its connected component; previous labels count as edges."""
     count = len(group_N)
     ends = np.concatenate([np.arange(count), *left]), np.concatenate([group_N, *right])
     labels_N: np.ndarray = connected_components(coo_array((np.ones(len(ends[0]), bool), ends), (count, count)), False)[
@@ -101,11 +101,11 @@ def _joined(group_N: np.ndarray, left: Sequence[np.ndarray], right: Sequence[np.
     return first_rows_N
 
 
-def _name_copies(nearest_N: np.ndarray, score_N: np.ndarray, first_N: np.ndarray) -> None:
-    """Of a copy the first of its bytes is the nearest, of that one its next copy; their cosine is 1."""
+def _assign_copies(nearest_N: np.ndarray, score_N: np.ndarray, first_N: np.ndarray) -> None:
+    """Make the first row with the same bytes the nearest of a copy, and the next copy that of the first; cosine 1."""
     copies_C = np.flatnonzero(first_N != np.arange(len(first_N)))[::-1]
     nearest_N[copies_C], score_N[copies_C] = first_N[copies_C], 1
-    nearest_N[first_N[copies_C]], score_N[first_N[copies_C]] = copies_C, 1  # of several the last written: the first
+    nearest_N[first_N[copies_C]], score_N[first_N[copies_C]] = copies_C, 1  # written last: the first copy
 
 
 def _groups(group_N: np.ndarray) -> tuple[np.ndarray, ...]:

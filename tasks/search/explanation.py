@@ -1,4 +1,4 @@
-"""Why two images match: the dimensions they share, and where in each these come from (METHOD.md 7)."""
+"""Why two images match: their largest shared dimensions and where in each image they come from (METHOD.md 7)."""
 
 from dataclasses import dataclass, replace
 
@@ -9,12 +9,12 @@ from torch import Tensor
 from tasks.model.scene_model import SceneModel
 
 DIMENSIONS = 5
-LEAST = 1e-5  # of a cosine: whatever contributes less is rounding
+MIN_EVIDENCE = 1e-5  # of a cosine; smaller contributions are rounding
 
 
 @dataclass(frozen=True)
 class Dimension:
-    """One coordinate of both embeddings: φ_a · φ_b is the sum of all contributions φ_a[index] · φ_b[index]."""
+    """One coordinate of both embeddings; φ_a · φ_b is the sum of all contributions φ_a[index] · φ_b[index]."""
 
     index: int
     contribution: float
@@ -22,10 +22,10 @@ class Dimension:
 
 @dataclass(frozen=True)
 class Explanation:
-    """A pair's cosine, its largest contributions, and for each image a map of what they come from.
+    """A pair's cosine, its largest contributions, and for each image a heat map of where they come from.
 
-    A map has the cells of the network's last feature map, which lie evenly over the whole upright picture; values are
-    in [0, 1] over the map's maximum, all 0 where there is no positive evidence.
+    A map has the cells of the network's last feature map, which cover the upright image evenly. Its values are divided
+    by the maximum, so they lie in [0, 1]; all are 0 if there is no positive evidence.
     """
 
     score: float
@@ -35,24 +35,24 @@ class Explanation:
 
     @property
     def evidence_a(self) -> bool:
-        """Whether anything in image a speaks for the match."""
+        """Whether image a has evidence for the match."""
         return bool(self.map_a_HW.any())
 
     @property
     def evidence_b(self) -> bool:
-        """Whether anything in image b speaks for the match."""
+        """Whether image b has evidence for the match."""
         return bool(self.map_b_HW.any())
 
     @property
     def evidence(self) -> bool:
-        """Whether either image shows any."""
+        """Whether either image has evidence for the match."""
         return self.evidence_a or self.evidence_b
 
 
 def explain(model: SceneModel, pixels_a_HWC: Tensor, pixels_b_HWC: Tensor) -> Explanation:
-    """The variant of Grad-CAM in METHOD.md 7, of pixels as `to_pixels` gives them, on the model's device.
+    """Compute the Grad-CAM variant of METHOD.md 7 for pixels as returned by `to_pixels`, on the model's device.
 
-    Nothing of the model changes, and no gradient stays in it.
+    The model is unchanged afterwards and keeps no gradients.
     """
     map_a_CHW, embedding_a_D = _last_map(model, pixels_a_HWC)
     map_b_CHW, embedding_b_D = _last_map(model, pixels_b_HWC)
@@ -68,7 +68,7 @@ def explain(model: SceneModel, pixels_a_HWC: Tensor, pixels_b_HWC: Tensor) -> Ex
 
 
 def _last_map(model: SceneModel, pixels_HWC: Tensor) -> tuple[Tensor, Tensor]:
-    """The last feature map, and the embedding as a function of it alone: other maps are taken as they are."""
+    """Return the last feature map, and the embedding as a function of it with all other maps held fixed."""
     with torch.no_grad():
         outputs = model.outputs(pixels_HWC[None])
     with torch.enable_grad():
@@ -79,11 +79,11 @@ def _last_map(model: SceneModel, pixels_HWC: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _heat(map_CHW: Tensor, score: Tensor) -> np.ndarray:
-    """heat_HW: channels weighted by the score's mean gradient, what is negative cut off, over the maximum."""
+    """Sum channels weighted by the score's mean gradient, clip negatives, divide by the maximum → heat_HW."""
     (gradient_CHW,) = torch.autograd.grad(score, map_CHW)
-    weight_C = gradient_CHW.mean((1, 2)).nan_to_num(0, 0, 0)  # a channel that is 0 everywhere may have no gradient
+    weight_C = gradient_CHW.mean((1, 2)).nan_to_num(0, 0, 0)  # undefined for channels that are 0 everywhere
     heat_HW = torch.einsum("c,chw->hw", weight_C, map_CHW.detach()).clamp(min=0)
     most = heat_HW.max()
-    evident = most * heat_HW.numel() >= LEAST  # over all cells: about how much of the score it is
-    shown_HW: np.ndarray = (heat_HW / most if evident else torch.zeros_like(heat_HW)).cpu().numpy()
+    is_evident = most * heat_HW.numel() >= MIN_EVIDENCE  # summed over cells, roughly its part of the score
+    shown_HW: np.ndarray = (heat_HW / most if is_evident else torch.zeros_like(heat_HW)).cpu().numpy()
     return shown_HW

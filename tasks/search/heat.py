@@ -1,4 +1,4 @@
-"""Heat maps over the pictures that they belong to (METHOD.md 7)."""
+"""Heat maps drawn over their images (METHOD.md 7)."""
 
 from functools import cache
 
@@ -8,41 +8,41 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tasks.search.explanation import Explanation
 
-LARGEST = 1024  # pixels of a shown picture's longer side
+LARGEST = 1024  # pixels, longer side of a shown image
 NO_EVIDENCE = "no evidence"
-_COLOURS, _COVER = "inferno", 0.75  # the hottest place hides that much of the picture
+_COLOURS, _COVER = "inferno", 0.75  # opacity of the hottest cell
 _PAPER, _INK, _FAINT = "#ffffff", "#1f2430", "#6a7280"
 _GAP, _HEADER, _SCALE = 16, 64, (180, 14)  # pixels
 
 
 def shown_size(width: int, height: int) -> tuple[int, int]:
-    """(width, height) at which a picture is shown: its own, or shrunk until the longer side is LARGEST."""
+    """Return the (width, height) of a shown image: its own, scaled down if the longer side exceeds LARGEST."""
     scale = min(1.0, LARGEST / max(width, height))
     return max(1, round(width * scale)), max(1, round(height * scale))
 
 
 def upsample(map_HW: np.ndarray, width: int, height: int) -> np.ndarray:
-    """heat_HW over `height` rows of `width` pixels, linear between the centres of the map's cells, in [0, 1]."""
+    """Interpolate a map linearly between the centres of its cells → heat_HW in [0, 1], `height` × `width`."""
     heat = Image.fromarray(map_HW.astype(np.float32)).resize((width, height), Image.Resampling.BILINEAR)
     heat_HW: np.ndarray = np.asarray(heat).clip(0, 1)
     return heat_HW
 
 
 def overlay(image: Image.Image, map_HW: np.ndarray) -> Image.Image:
-    """An upright picture at its shown size under its map: the hotter, the more of its colour.
+    """Draw a map over its upright image at the shown size; hotter cells are more opaque.
 
-    Preprocessing takes the whole picture, so the map's cells lie evenly over it. A map of zeros leaves the picture as
-    it is, with words that say so.
+    Preprocessing does not crop, so the cells cover the image evenly. For a map of zeros the image is labelled
+    "no evidence" instead.
     """
     shown = image.convert("RGB").resize(shown_size(*image.size), Image.Resampling.LANCZOS)
     if not map_HW.any():
-        _say_no_evidence(shown)
+        _write_no_evidence(shown)
         return shown
     return _tint(shown, upsample(map_HW, *shown.size))
 
 
 def side_by_side(image_a: Image.Image, image_b: Image.Image, explanation: Explanation) -> Image.Image:
-    """Both upright pictures under their maps, below the score and the scale of colours."""
+    """Place both images with their maps side by side, below the score and the colour scale."""
     left, right = overlay(image_a, explanation.map_a_HW), overlay(image_b, explanation.map_b_HW)
     width = max(left.width + right.width + 3 * _GAP, _SCALE[0] + 300)
     sheet = Image.new("RGB", (width, max(left.height, right.height) + _HEADER + _GAP), _PAPER)
@@ -62,17 +62,17 @@ def _tint(shown: Image.Image, heat_HW: np.ndarray) -> Image.Image:
 
 
 def _draw_scale(sheet: Image.Image, draw: ImageDraw.ImageDraw) -> None:
-    """From 0 to 1, each colour as it looks over grey."""
+    """Draw the colour scale from 0 to 1, over grey."""
     width, height = _SCALE
     left, top = sheet.width - _GAP - width, _HEADER // 2 - height
     ramp_HW = np.broadcast_to(np.linspace(0, 1, width), (height, width))
     sheet.paste(_tint(Image.new("RGB", _SCALE, "#c0c0c0"), ramp_HW), (left, top))
-    for x, words, anchor in ((0, "0", "la"), (width // 2, "evidence", "ma"), (width, "1", "ra")):
-        draw.text((left + x, top + height + 4), words, _FAINT, _font(14), anchor=anchor)
+    for x, label, anchor in ((0, "0", "la"), (width // 2, "evidence", "ma"), (width, "1", "ra")):
+        draw.text((left + x, top + height + 4), label, _FAINT, _font(14), anchor=anchor)
 
 
-def _say_no_evidence(shown: Image.Image) -> None:
-    """Across the middle, as large as fits."""
+def _write_no_evidence(shown: Image.Image) -> None:
+    """Write the label across the middle, as large as fits."""
     draw = ImageDraw.Draw(shown, "RGBA")
     size = max(6, min(28, shown.width // 8))
     middle = shown.width / 2, shown.height / 2

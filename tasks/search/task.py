@@ -1,42 +1,18 @@
-"""Publication of an index version."""
+"""The task that publishes a version of an index."""
 
-import hashlib
-import json
-from pathlib import Path
-
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from storage.artifacts import Artifact, folder_of
-from storage.index.manifest import IndexModel, Manifest, Refused
-from storage.index.publish import check_owner, publish
-from storage.index.versions import drop_old
-from storage.registry import MODEL, Registered
+from storage.artifacts import Artifact
+from storage.index.manifest import Manifest
+from storage.index.publish import check_owner
+from storage.registry import Registered
 from storage.source.tree import Source
-from storage.tables import read_table
 from storage.workspace import Workspace
-from tasks.collection.records import SPLITS
-from tasks.embedding.task import FILE, REFUSED
-from tasks.model.config import load_config
 from tasks.search.config import IndexConfig
 
 
 def check_index(workspace: Workspace, name: str, source: Source) -> None:
-    """Before anything is embedded. Raises StorageError for no collection, a bad name, or another collection's."""
-    source.trees()  # that there is nothing there is said first
+    """Check the request before any work. Raises StorageError for a missing or another collection, or a bad name."""
+    source.trees()  # a missing collection is reported first
     check_owner(workspace, name, source.url)
-
-
-def with_captions(images: pa.Table, collection: Path) -> pa.Table:
-    """The images with a column `caption`: the first caption of each, null without; what is shown, never searched by."""
-    tables = [read_table(collection / f"captions/{split}.parquet") for split in SPLITS]
-    ids, captions = (
-        [value for table in tables for value in table[name].to_pylist()] for name in ("image_id", "captions")
-    )
-    first_of = {image_id: texts[0] for image_id, texts in zip(ids, captions, strict=True)}
-    column = pa.array([first_of.get(image_id) for image_id in images["image_id"].to_pylist()], pa.string())
-    return images.append_column("caption", column)
 
 
 def publish_index(
@@ -49,46 +25,10 @@ def publish_index(
     allow_shrink: bool,
     config: IndexConfig,
 ) -> Manifest:
-    """Images and embeddings → the current version of an index; listed = indexed + refused. Raises StorageError.
+    """Publish images and embeddings as the current version of an index, then delete old versions.
 
-    Old versions go once the new one is current.
+    Every listed image is either indexed or refused. Raises StorageError.
     """
-    folder = folder_of(workspace, collection)
-    images = read_table(folder / "images.parquet")
-    unreadable = {
-        entry["sha256"]: entry["reason"]
-        for entry in json.loads((folder_of(workspace, embedding) / REFUSED).read_text())
-    }
-    usable = pa.array([sha256 not in unreadable for sha256 in images["sha256"].to_pylist()], pa.bool_())
-    refused = [
-        Refused(item=row["image_id"], reason=unreadable[row["sha256"]])
-        for row in images.filter(pc.invert(usable)).to_pylist()
-    ]
-    unusable = [Refused(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
-    model = load_config(workspace.root / registered.model.path)
-    manifest = publish(
-        workspace,
-        name,
-        with_captions(images, folder).filter(usable),
-        folder_of(workspace, embedding) / FILE,
-        collection=source.url,
-        images_root=source.trees()[1].address,
-        model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
-        preprocessing=hashlib.sha256(model.preprocessing.model_dump_json().encode()).hexdigest()[:16],
-        listed=[*images["image_id"].to_pylist(), *(refusal.item for refusal in unusable)],
-        refused=sorted([*refused, *unusable], key=lambda refusal: refusal.item),
-        allow_shrink=allow_shrink,
-        approximate_from=config.approximate_from,
-        approximate=write_approximate,
-    )
-    drop_old(workspace, name, config.keep)
-    return manifest
+    from tasks.search.stage import publish_index as run_publication
 
-
-def write_approximate(embedding_ND: np.ndarray, file: Path) -> dict[int, dict[int, float]]:
-    """An approximate index into a file; its recall against exact search. Raises InputError."""
-    from tasks.search.approximate import build, measure, save
-
-    index = build(embedding_ND)
-    save(index, file)
-    return measure(index, embedding_ND)
+    return run_publication(workspace, name, collection, embedding, registered, source, allow_shrink, config)

@@ -1,4 +1,4 @@
-"""Words that steer a search: terms as people write them, against what the model of an index knows (METHOD.md 8)."""
+"""Words added to or removed from a query: terms as people write them, read by a model's vocabulary (METHOD.md 8)."""
 
 import re
 from collections import Counter
@@ -8,24 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from tasks.captions.informative import telling_words
+from tasks.captions.informative import informative_words
 from tasks.captions.stems import count_stems, tokenise
 from tasks.errors import InputError
 from tasks.model.text_model import TextModel
 from tasks.search.modifiers import steer
 
-WEIGHTED = re.compile(r"(.*\S)\s*:\s*([+-]?(?:\d+\.?\d*|\.\d+))\s*", re.DOTALL)
-MOST, FARTHEST = 100.0, 1e9  # of a term's weight, and of α and β: beyond, numbers would end
-UNHEARD = "no caption had its words"
-SUGGESTED = 10  # unknown words for which known ones are looked up, which takes time
+WEIGHT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)")
+MAX_PHRASE, MAX_TEXT = 200, 2_000  # characters of a term and of a text query
+MAX_TERMS = 64
+MAX_WEIGHT, MAX_STRENGTH = 100.0, 1e9  # of a term, and of α and β; larger values overflow
+UNKNOWN = "not in any caption"
+TOO_COMMON = "too common to affect results"
+SUGGESTED = 10  # unknown words that get suggestions, which are slow to find
 
 
 @dataclass(frozen=True)
 class Words:
-    """How words move queries, which terms do, and what is to be told about the rest.
+    """The terms that move a query, and those that do not.
 
-    `unknown_terms` are words that no caption had, `suggestions` known ones spelled like them; `passed_over` says of a
-    term why it moves nothing.
+    `unknown_terms` are words that no caption has, `suggestions` similarly spelled known words, and `passed_over` the
+    reason why a term has no effect.
     """
 
     added: tuple[str, ...] = ()
@@ -37,7 +40,7 @@ class Words:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What words did, as JSON says it."""
+        """The terms as JSON."""
         return {
             "added": list(self.added),
             "removed": list(self.removed),
@@ -48,20 +51,20 @@ class Words:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences for people on what moves nothing."""
-        near = {word: f" Spelled like it: {', '.join(known)}." for word, known in self.suggestions.items() if known}
-        unknown = [f"No caption had {word!r}; it is passed over.{near.get(word, '')}" for word in self.unknown_terms]
-        others = [f"{term!r} moves nothing: {why}." for term, why in self.passed_over.items() if why != UNHEARD]
+        """Sentences for people on the terms that have no effect."""
+        guesses = {word: f" Did you mean {_any_of(near)}?" for word, near in self.suggestions.items() if near}
+        unknown = [f"{word!r} is not in any caption; ignored.{guesses.get(word, '')}" for word in self.unknown_terms]
+        others = [f"{term!r} is {why}." for term, why in self.passed_over.items() if why != UNKNOWN]
         return unknown + others
 
     def move(self, start_D: np.ndarray) -> np.ndarray:
-        """query_D: the start itself where nothing moves it."""
+        """Return query_D, the start itself if no term moves it."""
         return steer(start_D, self.moves) if self.moves else start_D
 
 
 @dataclass(frozen=True)
 class Term:
-    """A word or several, as given, without its weight, and the stems of those that tell images apart."""
+    """One or more words: as given, without the weight, and the stems of the informative ones."""
 
     given: str
     text: str
@@ -70,34 +73,39 @@ class Term:
 
 
 def read_term(given: str, text: TextModel) -> Term:
-    """`snow:2` is the word snow, twice as far; a term that ends so itself takes its own weight: `16:9:1`.
+    """Parse a term: `snow:2` is the word snow with weight 2; to end in a number itself, it needs a weight: `16:9:1`.
 
-    Raises InputError for a weight outside 0…100.
+    Raises InputError for a weight outside 0…100 or more than MAX_PHRASE characters.
     """
-    parts = WEIGHTED.fullmatch(given)
-    plain, weight = (parts[1], float(parts[2])) if parts else (given, 1.0)
-    if not 0 <= weight <= MOST:
-        raise InputError(f"The weight of {given!r} has to be a number from 0 to {MOST:.0f}.")
-    telling = Counter(telling_words(plain, text.vocabulary))
-    return Term(given, plain, weight, count_stems(telling, text.vocabulary.language))
+    _check_length("A term", given, MAX_PHRASE)
+    head, _, tail = (part.strip() for part in given.rpartition(":"))
+    weighted = bool(head) and WEIGHT.fullmatch(tail) is not None
+    plain, weight = (given.rpartition(":")[0].rstrip(), float(tail)) if weighted else (given, 1.0)
+    if not 0 <= weight <= MAX_WEIGHT:
+        raise InputError(f"The weight of {given!r} must be a number from 0 to {MAX_WEIGHT:.0f}.")
+    informative = Counter(informative_words(plain, text.vocabulary))
+    return Term(given, plain, weight, count_stems(informative, text.vocabulary.language))
 
 
 def read_words(
     text: TextModel, add: Sequence[str], remove: Sequence[str], alpha: float, beta: float, query: str = ""
 ) -> Words:
-    """What a query is moved by, towards `add` by α and away from `remove` by β, and what to tell, of `query` too.
+    """Read the terms that move a query, towards `add` by α and away from `remove` by β.
 
-    A term without any word that tells images apart moves nothing; one that is both added and removed cancels. Raises
-    InputError.
+    A term without informative words has no effect; a term both added and removed cancels. Unknown words of the text
+    `query` are reported too. Raises InputError for too many or too long terms and for numbers out of range.
     """
+    if len(add) + len(remove) > MAX_TERMS:
+        raise InputError(f"A search takes at most {MAX_TERMS} terms, not {len(add) + len(remove)}.")
+    _check_length("A text query", query, MAX_TEXT)
     for name, value in (("alpha", alpha), ("beta", beta)):
-        if not 0 <= value <= FARTHEST:
-            raise InputError(f"{name} has to be a number from 0 to {FARTHEST:.0e}, not {value}.")
+        if not 0 <= value <= MAX_STRENGTH:
+            raise InputError(f"{name} must be a number from 0 to {MAX_STRENGTH:.0e}, not {value}.")
     adding, removing = ([read_term(given, text) for given in terms] for terms in (add, remove))
-    passed = {term.given: reason for term in (*adding, *removing) if (reason := _silent(term, text))}
+    passed = {term.given: reason for term in (*adding, *removing) if (reason := _why_ignored(term, text))}
     for term in (*adding, *removing):
         if any(term.stems == other.stems for other in adding) and any(term.stems == other.stems for other in removing):
-            passed.setdefault(term.given, "it is both added and removed")
+            passed.setdefault(term.given, "both added and removed")
     kept_adding, kept_removing = ([term for term in terms if term.given not in passed] for terms in (adding, removing))
     moves = [(alpha * term.weight, embed_phrase(text, term.text)) for term in kept_adding]
     moves += [(-beta * term.weight, embed_phrase(text, term.text, wanted=False)) for term in kept_removing]
@@ -106,29 +114,40 @@ def read_words(
         added=tuple(term.given for term in kept_adding),
         removed=tuple(term.given for term in kept_removing),
         unknown_terms=unknown,
-        suggestions={word: tuple(text.near(word)) for word in unknown[:SUGGESTED]},
+        suggestions={word: tuple(text.suggest(word)) for word in unknown[:SUGGESTED]},
         passed_over=passed,
         moves=tuple((weight, theta_D) for weight, theta_D in moves if theta_D is not None),
     )
 
 
 def embed_phrase(text: TextModel, phrase: str, *, wanted: bool = True) -> np.ndarray | None:
-    """θ_D of a phrase's words that tell images apart, unit length; None where there is none."""
-    return text.embed(" ".join(telling_words(phrase, text.vocabulary)), wanted=wanted)
+    """Return θ_D of a phrase's informative words, unit length; None if it has none."""
+    return text.embed(" ".join(informative_words(phrase, text.vocabulary)), wanted=wanted)
 
 
 def unknown_words(text: TextModel, phrases: Iterable[str]) -> tuple[str, ...]:
-    """The words of phrases that no caption had, each once."""
+    """Return the words of phrases that no caption has, each once."""
     return tuple(dict.fromkeys(word for phrase in phrases for word in text.unknown(phrase)))
 
 
-def _silent(term: Term, text: TextModel) -> str | None:
-    """Why a term moves nothing, None where it does."""
+def _why_ignored(term: Term, text: TextModel) -> str | None:
+    """Return the reason why a term has no effect, completing "'term' is …"; None if it has one."""
     if not term.weight:
-        return "its weight is 0"
+        return "ignored: its weight is 0"
     if embed_phrase(text, term.text) is not None:
         return None
     words, unknown = tokenise(term.text), text.unknown(term.text)
     if not words:
-        return "it has no word"
-    return UNHEARD if len(unknown) == len(words) else "its words tell no images apart"
+        return "ignored: it has no letters or digits"
+    return UNKNOWN if len(unknown) == len(words) else TOO_COMMON
+
+
+def _check_length(what: str, text: str, limit: int) -> None:
+    if len(text) > limit:
+        raise InputError(f"{what} has at most {limit:,} characters; {text[:20]!r}… has {len(text):,}.")
+
+
+def _any_of(words: Sequence[str]) -> str:
+    """Join alternatives: "a, b or c"."""
+    *most, last = words
+    return f"{', '.join(most)} or {last}" if most else last

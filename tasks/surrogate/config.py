@@ -1,11 +1,13 @@
-"""How neighbours by caption similarity are found."""
+"""Settings for finding neighbours by caption similarity."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
 
 class SurrogateConfig(BaseModel):
-    """The most relevant images that an image has; small collections have fewer (METHOD.md 2)."""
+    """The neighbours by caption similarity that count as relevant (METHOD.md 2)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    neighbours: int = Field(default=32, ge=1)
+    neighbours: int = Field(
+        default=32, ge=1, description="Relevant images per image, at most; small collections have fewer."
+    )

@@ -1,4 +1,4 @@
-"""Exact nearest neighbours by caption similarity: s(a, b) = t_a · t_b (METHOD.md 2), by blocks of rows."""
+"""Exact nearest neighbours by caption similarity, s(a, b) = t_a · t_b (METHOD.md 2), in blocks of rows."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -18,11 +18,11 @@ Block = tuple[csr_matrix, np.ndarray]
 Neighbours = tuple[np.ndarray, np.ndarray]
 
 BLOCK_ROWS = 512
-SLACK = 8  # how many more than k a block's product keeps, so that few rows have to be looked at again
+SLACK = 8  # columns kept beyond k, so that few rows have to be computed again in full
 
 
 def neighbour_count(images: int, most: int = 32) -> int:
-    """k = min(most, max(1, ⌊(n − 1)/4⌋)) for n captioned train images (METHOD.md 2)."""
+    """Return k = min(most, max(1, ⌊(n − 1)/4⌋)) for n captioned train images (METHOD.md 2)."""
     return min(most, max(1, (images - 1) // 4))
 
 
@@ -35,11 +35,11 @@ def nearest_neighbours(
     block_rows: int = BLOCK_ROWS,
     on_step: Callable[[int], None] = lambda _: None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(index_NK, similarity_NK): the k rows with the largest s > 0 for each row, best first, equal s by row order.
+    """Return (index_NK, similarity_NK): for each row the k rows with the largest s > 0, best first, ties by row order.
 
-    A row is never its own neighbour, nor are rows with the same number in `copies` (byte copies of its image). Where
-    there are fewer than k, −1 and 0 stand. The answer is the same for any block size and with or without a client;
-    N × N is never held, only the best few of each row.
+    A row is never its own neighbour, nor is a row with the same number in `copies` (byte copies of an image). Rows with
+    fewer than k neighbours are padded with −1 and 0. The result does not depend on the block size or the client, and
+    the N × N matrix is never in memory.
     """
     groups_N = np.arange(tfidf_csr.shape[0]) if copies is None else np.asarray(copies)
     tfidf_NV = csr_matrix(tfidf_csr)
@@ -48,8 +48,8 @@ def nearest_neighbours(
     blocks = ((tfidf_NV[start : start + block_rows], groups_N[start : start + block_rows]) for start in starts)
     index_NK = np.full((tfidf_csr.shape[0], k), -1, np.int64)
     similarity_NK = np.zeros((tfidf_csr.shape[0], k))
-    spread = _here if client is None else partial(_spread, client)
-    results = spread(blocks, transposed_VN, groups_N, k)
+    compute = _compute_locally if client is None else partial(_compute_on_cluster, client)
+    results = compute(blocks, transposed_VN, groups_N, k)
     for start, (index_BK, similarity_BK) in zip(starts, results, strict=True):
         index_NK[start : start + len(index_BK)] = index_BK
         similarity_NK[start : start + len(index_BK)] = similarity_BK
@@ -60,7 +60,7 @@ def nearest_neighbours(
 def neighbours_of_block(
     block_BV: csr_matrix, groups_B: np.ndarray, transposed_VN: csr_matrix, groups_N: np.ndarray, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """(index_BK, similarity_BK) of one block of rows; see `nearest_neighbours`."""
+    """Return (index_BK, similarity_BK) of one block of rows; see `nearest_neighbours`."""
     index_BK = np.full((block_BV.shape[0], k), -1, np.int64)
     similarity_BK = np.zeros((block_BV.shape[0], k))
     top = k + SLACK
@@ -69,7 +69,7 @@ def neighbours_of_block(
         columns, values = _allowed(similarity_BN, row, groups_N, group)
         cut_short = np.diff(similarity_BN.indptr[row : row + 2]) == top
         if cut_short and (len(values) < k or np.partition(values, -k)[-k] == values.min()):
-            # Copies or equal values reach past the cut, so which of them come first is not decided by it.
+            # Copies or ties reach past the cut, so the first k are not among the kept columns for certain.
             columns, values = _allowed(block_BV[[row]] @ transposed_VN, 0, groups_N, group)
         best = np.lexsort((columns, -values))[:k]
         index_BK[row, : len(best)] = columns[best]
@@ -84,44 +84,45 @@ def _allowed(similarity: csr_matrix, row: int, groups_N: np.ndarray, group: int)
     return columns[allowed], values[allowed]
 
 
-def _here(blocks: Iterable[Block], transposed_VN: csr_matrix, groups_N: np.ndarray, k: int) -> Iterator[Neighbours]:
+def _compute_locally(
+    blocks: Iterable[Block], transposed_VN: csr_matrix, groups_N: np.ndarray, k: int
+) -> Iterator[Neighbours]:
     for block_BV, groups_B in blocks:
         yield neighbours_of_block(block_BV, groups_B, transposed_VN, groups_N, k)
 
 
-def _spread(
+def _compute_on_cluster(
     client: "Client", blocks: Iterable[Block], transposed_VN: csr_matrix, groups_N: np.ndarray, k: int
 ) -> Iterator[Neighbours]:
-    """The matrix goes to every worker once, blocks to whichever is free; results come in the order of the blocks.
+    """Send the matrix to every worker once and each block to a free one; yield results in the order of the blocks.
 
-    It is scattered under a name of its own (hash=False): an earlier run's release of equal data cannot take it away.
+    With hash=False the matrix gets a unique key, so that an earlier run releasing equal data cannot remove it.
     """
-    everywhere = client.scatter([transposed_VN, groups_N], broadcast=True, hash=False)
-    futures = deque(client.submit(neighbours_of_block, *block, *everywhere, k, pure=False) for block in blocks)
+    scattered = client.scatter([transposed_VN, groups_N], broadcast=True, hash=False)
+    futures = deque(client.submit(neighbours_of_block, *block, *scattered, k, pure=False) for block in blocks)
     while futures:
         yield futures.popleft().result()
 
 
 def neighbour_table(image_ids: pa.ChunkedArray, index_NK: np.ndarray, similarity_NK: np.ndarray) -> pa.Table:
-    """image_id, neighbours list<string>, similarities list<float>, best first."""
-    count_N = (index_NK >= 0).sum(1)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(count_N)]), pa.int32())
-    there_NK = index_NK >= 0
+    """Return a table of image_id, neighbours list<string> and similarities list<float>, best first."""
+    found_NK = index_NK >= 0
+    offsets = pa.array(np.concatenate([[0], np.cumsum(found_NK.sum(1))]), pa.int32())
     return pa.table(
         {
             "image_id": image_ids,
-            "neighbours": pa.ListArray.from_arrays(offsets, image_ids.combine_chunks().take(index_NK[there_NK])),
-            "similarities": pa.ListArray.from_arrays(offsets, pa.array(similarity_NK[there_NK], pa.float32())),
+            "neighbours": pa.ListArray.from_arrays(offsets, image_ids.combine_chunks().take(index_NK[found_NK])),
+            "similarities": pa.ListArray.from_arrays(offsets, pa.array(similarity_NK[found_NK], pa.float32())),
         }
     )
 
 
 def neighbours_from(table: pa.Table) -> np.ndarray:
-    """index_NK of a neighbour table, padded with −1 to the longest list: the inverse of `neighbour_table`."""
+    """Return index_NK of a table made by `neighbour_table`, padded with −1 to its longest list."""
     lists = table["neighbours"].combine_chunks()
     count_N = lists.value_lengths().to_numpy()
     k = max(1, int(count_N.max()))
     index_NK = np.full((table.num_rows, k), -1, np.int64)
-    found = pc.index_in(lists.flatten(), table["image_id"].combine_chunks())
-    index_NK[np.arange(k) < count_N[:, None]] = found.to_numpy()
+    indices = pc.index_in(lists.flatten(), table["image_id"].combine_chunks())
+    index_NK[np.arange(k) < count_N[:, None]] = indices.to_numpy()
     return index_NK

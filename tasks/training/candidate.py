@@ -1,4 +1,4 @@
-"""What the stages that train candidates share: their data, opened, and their result, written."""
+"""What all training stages share: loading their data, and saving the trained candidate."""
 
 import json
 from collections.abc import Mapping
@@ -9,7 +9,9 @@ import numpy as np
 import pyarrow as pa
 from pydantic import BaseModel
 
+from storage.artifacts import Artifact
 from storage.tables import read_table
+from storage.tracking import RunPage
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
@@ -18,6 +20,7 @@ from tasks.metrics.truth import Truth, make_truth
 from tasks.model.architectures import ARCHITECTURES, create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.head import Head, Kernel
+from tasks.model.methods import LABELS
 from tasks.model.persistence import save
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import save_text
@@ -25,8 +28,8 @@ from tasks.training.inputs import TrainingData
 
 
 @dataclass(frozen=True)
-class Opened:
-    """Training data as its stages use it; what one of them does not need is not read."""
+class LoadedData:
+    """The training data of one run; each part is read when it is first used."""
 
     run: StageRun
     data: TrainingData
@@ -39,47 +42,52 @@ class Opened:
 
     @cached_property
     def tfidf_table(self) -> pa.Table:
-        """tf-idf of the train captions."""
+        """The tf-idf of the train captions."""
         return read_table(self.run.open(self.data.vocabulary) / "tfidf.parquet")
 
     @cached_property
     def truth(self) -> Truth:
-        """Caption similarities of the validation split."""
+        """The caption similarities of the validation split."""
         table = read_table(self.run.open(self.data.validation_captions) / "captions/validation.parquet")
         return make_truth(tfidf(table["captions"].to_pylist(), self.vocabulary))
 
-    def blocks(self, pooling: PoolingConfig) -> tuple[int, ...]:
-        """How many channels each block of a pooling's descriptors has."""
-        return ARCHITECTURES[self.backbone.name].blocks(pooling)
-
     def train_images(self) -> pa.Table:
-        """The captioned train images."""
+        """Read the table of captioned train images."""
         return read_table(self.run.open(self.data.train_images) / "captioned/train.parquet")
 
     def validation_images(self) -> pa.Table:
-        """The captioned validation images."""
+        """Read the table of captioned validation images."""
         return read_table(self.run.open(self.data.validation_images) / "captioned/validation.parquet")
 
     def train_descriptors(self, pooling: PoolingConfig) -> Descriptors:
-        """The train features of a pooling."""
-        folder = self.run.open(self.data.train_features)
-        return load_descriptors(folder, self.train_images()["sha256"].to_pylist(), pooling, sum(self.blocks(pooling)))
+        """Read the train images' descriptors by a pooling."""
+        return self._descriptors(self.data.train_features, self.train_images(), pooling)
 
     def validation_descriptors(self, pooling: PoolingConfig) -> Descriptors:
-        """The validation features of a pooling."""
-        folder = self.run.open(self.data.validation_features)
-        return load_descriptors(
-            folder, self.validation_images()["sha256"].to_pylist(), pooling, sum(self.blocks(pooling))
-        )
+        """Read the validation images' descriptors by a pooling."""
+        return self._descriptors(self.data.validation_features, self.validation_images(), pooling)
 
-    def model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool = False) -> SceneModel:
-        """A model at the start of its training."""
+    def page(self, method: str) -> RunPage:
+        """Describe a method's training for MLflow."""
+        source, digest = self.run.source, self.data.train_images.digest
+        return RunPage(method, LABELS[method], source.name, source.url, digest)
+
+    def _descriptors(self, features: Artifact, images: pa.Table, pooling: PoolingConfig) -> Descriptors:
+        channels = sum(self.block_channels(pooling))
+        return load_descriptors(self.run.open(features), images["sha256"].to_pylist(), pooling, channels)
+
+    def block_channels(self, pooling: PoolingConfig) -> tuple[int, ...]:
+        """Return the number of channels of each block of a pooling's descriptors."""
+        return ARCHITECTURES[self.backbone.name].block_channels(pooling)
+
+    def new_model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool = False) -> SceneModel:
+        """Build a model from the pretrained backbone and a head."""
         config = ModelConfig(
             method=method,
             backbone=self.backbone.model_copy(update={"weights": None}),
             preprocessing=preprocessing_of(self.backbone),
             pooling=pooling,
-            channels=sum(self.blocks(pooling)),
+            channels=sum(self.block_channels(pooling)),
             dimension=head.dimension,
             finetuned=finetuned,
             landmarks=len(head.landmark_MC) if isinstance(head, Kernel) else 0,
@@ -87,12 +95,12 @@ class Opened:
         return SceneModel(config, create_backbone(self.backbone), head)
 
 
-def settings(backbone: BackboneConfig, config: BaseModel, seed: int) -> dict[str, object]:
-    """What a training run logs as its parameters."""
+def run_parameters(backbone: BackboneConfig, config: BaseModel, seed: int) -> dict[str, object]:
+    """Return the parameters that a training run logs to MLflow."""
     return {"backbone": backbone.model_dump(), "training": config.model_dump(), "seed": seed}
 
 
-def write(
+def save_candidate(
     run: StageRun,
     model: SceneModel,
     vocabulary: Vocabulary,
@@ -102,7 +110,7 @@ def write(
     text_VT: np.ndarray | None = None,
     certainty: float | None = None,
 ) -> None:
-    """The model, with its text embedding if it has one, and what its stage is known by → model/ and training.json."""
+    """Write model/, with its text embedding if it has one, and training.json: run, validation score and `facts`."""
     (run.folder / "model").mkdir()
     save(model, vocabulary, run.folder / "model")
     if text_VT is not None:

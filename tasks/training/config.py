@@ -1,4 +1,4 @@
-"""How heads are trained."""
+"""Settings of training."""
 
 import math
 from typing import Annotated, Literal, Self
@@ -8,91 +8,105 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tasks.model.config import PoolingConfig
 
 TripletMethod = Literal["v_v", "vt_v", "wsabie"]
-ENTRY_BYTES = 22  # of memory for an entry of the kernel of all train images: 8.6 GB were used for 20,000
-MEMORY_SHARE = 0.8  # other programs run too
+ENTRY_BYTES = 22  # memory per entry of the full kernel: 20,000 images took 8.6 GB
+MEMORY_SHARE = 0.8  # of the available memory; other programs need some
 Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class TripletConfig(BaseModel):
-    """Training by triplets of caption similarity (METHOD.md 4, 5); defaults chosen on Flickr8k's validation split.
-
-    `sampler: any_pair` takes any image in the place of a relevant one: it is known not to help. `per_query` triplets of
-    one query follow one another, so that a batch holds fewer images.
-    """
+    """Training by triplets of caption similarity (METHOD.md 4, 5); defaults chosen on Flickr8k's validation split."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    pooling: PoolingConfig = PoolingConfig(kind="rmac_mean")
-    dimension: int = Field(default=512, ge=1)
-    whitening_power: float = Field(default=0.3, ge=0, le=1)
-    backbone: Literal["frozen", "finetuned"] = "frozen"
-    sampler: Literal["relevant", "any_pair"] = "relevant"
-    margin: float = Field(default=0.2, gt=0)
-    queries: int = Field(default=500, ge=1)
-    relevant: int = Field(default=9, ge=1)
-    pool: int = Field(default=5000, ge=3)
-    hardest: int = Field(default=1000, ge=1)
-    batch: int = Field(default=64, ge=1)
-    per_query: int | None = Field(default=None, ge=1)
-    updates: int = Field(default=64, ge=1)
-    refreshes: int = Field(default=40, ge=1)
-    patience: int = Field(default=8, ge=1)
-    learning_rate: float | None = Field(default=None, gt=0, le=1e30)
-    text_learning_rate: float | None = Field(default=None, gt=0, le=1e30)
-    lower_after: int = Field(default=8000, ge=1)
-    lower_by: float = Field(default=0.1, gt=0, le=1)
+    pooling: PoolingConfig = Field(default=PoolingConfig(kind="rmac_mean"), description="How maps become descriptors.")
+    dimension: int = Field(default=512, ge=1, description="Dimensions of the embedding.")
+    whitening_power: float = Field(
+        default=0.3, ge=0, le=1, description="PCA whitening of the initial layer: 0 rotates only, 1 whitens fully."
+    )
+    backbone: Literal["frozen", "finetuned"] = Field(
+        default="frozen", description="frozen trains the head on precomputed features, finetuned the whole network."
+    )
+    margin: float = Field(default=0.2, gt=0, description="Margin of the triplet loss.")
+    queries: int = Field(default=500, ge=1, description="Random queries per refresh.")
+    relevant: int = Field(default=9, ge=1, description="Relevant images per query in the pool.")
+    pool: int = Field(default=5000, ge=3, description="Images to mine triplets from, at most.")
+    hardest: int = Field(default=1000, ge=1, description="Non-relevant images kept per relevant one, by loss.")
+    batch: int = Field(default=64, ge=1, description="Triplets per update.")
+    per_query: int | None = Field(
+        default=None, ge=1, description="Consecutive triplets of one query (default: 1 if frozen, 8 if finetuned)."
+    )
+    updates: int = Field(default=64, ge=1, description="Updates between refreshes.")
+    refreshes: int = Field(default=40, ge=1, description="Refreshes (new pools and triplets), at most.")
+    patience: int = Field(default=8, ge=1, description="Stop after this many refreshes without improvement.")
+    learning_rate: float | None = Field(
+        default=None, gt=0, le=1e30, description="Learning rate (default: 5e-4 if frozen, 1e-5 if finetuned)."
+    )
+    text_learning_rate: float | None = Field(
+        default=None, gt=0, le=1e30, description="Learning rate of the text embedding (default: 10 times the other)."
+    )
+    lower_after: int = Field(default=8000, ge=1, description="Updates after which the learning rates are lowered.")
+    lower_by: float = Field(default=0.1, gt=0, le=1, description="Factor by which they are lowered.")
 
     @property
     def rate(self) -> float:
-        """The learning rate: where none is set, 5e-4 for a head on frozen features, the paper's 1e-5 for all of it."""
+        """The learning rate, by default 5e-4 for a head on frozen features, the paper's 1e-5 for the whole network."""
         return self.learning_rate or (5e-4 if self.backbone == "frozen" else 1e-5)
 
     @property
     def text_rate(self) -> float:
-        """The text embedding's learning rate: where none is set, 10 times the other."""
+        """The learning rate of the text embedding, by default 10 times the other."""
         return self.text_learning_rate or 10 * self.rate
 
     @property
     def shared(self) -> int:
-        """Triplets drawn of a query at a time: where none is set, 1 on features at hand, 8 where images are costly."""
+        """Consecutive triplets of one query, by default 1 on precomputed features, 8 if images pass the network."""
         return self.per_query or (1 if self.backbone == "frozen" else 8)
 
 
 class RidgeConfig(BaseModel):
-    """Ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9); the penalty is chosen on validation.
+    """Ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9).
 
-    `bandwidth` of the Gaussian kernel is in units of the features' spread. Up to `exact` train images the kernel is
-    solved whole, fewer where memory does not hold it; past that it is approximated by `landmarks` of them (Nyström).
-    `dimension` may be cut: the first coordinates explain most, and a kernel's very first one is its certainty.
     Defaults chosen on Flickr8k's validation split.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    pooling: PoolingConfig = PoolingConfig(kind="blocks")
-    kernel: Literal["gaussian", "linear"] = "gaussian"
-    dimension: int = Field(default=512, ge=2)
-    bandwidth: float = Field(default=0.7, gt=0, allow_inf_nan=False)
-    exact: int = Field(default=20_000, ge=1)
-    landmarks: int = Field(default=8192, ge=1)
-    penalties: tuple[Penalty, ...] = Field(default=(0.03, 0.1, 0.3, 1.0, 3.0, 10.0), min_length=1)
+    pooling: PoolingConfig = Field(
+        default=PoolingConfig(kind="blocks"), description="One descriptor per image: blocks, gap or gem."
+    )
+    kernel: Literal["gaussian", "linear"] = Field(default="gaussian", description="gaussian or linear.")
+    dimension: int = Field(default=512, ge=2, description="Dimensions of the embedding; the first ones explain most.")
+    bandwidth: float = Field(
+        default=0.7, gt=0, allow_inf_nan=False, description="Gaussian kernel only: b in METHOD.md 9."
+    )
+    exact: int = Field(
+        default=20_000, ge=1, description="Training images up to which the kernel is solved exactly, memory permitting."
+    )
+    landmarks: int = Field(
+        default=8192, ge=1, description="Training images that approximate a larger kernel (Nyström)."
+    )
+    penalties: tuple[Penalty, ...] = Field(
+        default=(0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
+        min_length=1,
+        description="Ridge penalties, rising; the best on validation is used.",
+    )
 
     @property
     def topics(self) -> int:
-        """How many coordinates are regressed."""
+        """The number of coordinates that are regressed."""
         return self.dimension - 1 if self.kernel == "gaussian" else self.dimension
 
     def landmarks_of(self, images: int) -> int | None:
-        """How many landmarks the kernel of that many train images takes, None where it is solved whole."""
+        """Return the number of landmarks for this many train images, None if the kernel is solved exactly."""
         return None if images <= max(self.exact, self.landmarks) else self.landmarks
 
     def within(self, memory: float) -> Self:
-        """With `exact` cut to a kernel that MEMORY_SHARE of so many bytes holds."""
-        held = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
-        return self.model_copy(update={"exact": max(1, min(self.exact, held))})
+        """Return the settings with `exact` limited to a kernel that fits into MEMORY_SHARE of this many bytes."""
+        fitting = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
+        return self.model_copy(update={"exact": max(1, min(self.exact, fitting))})
 
     @model_validator(mode="after")
-    def _one_descriptor_an_image(self) -> Self:
+    def _one_descriptor_per_image(self) -> Self:
         if self.pooling.kind.startswith("rmac"):
-            raise ValueError("ridge.pooling takes one descriptor an image: blocks, gap or gem")
+            raise ValueError("regression.pooling must give one descriptor per image: blocks, gap or gem")
         return self

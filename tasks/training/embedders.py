@@ -1,4 +1,4 @@
-"""How the triplet loop gets embeddings of train images: from features at hand, or through the whole network."""
+"""How the triplet loop embeds train images: from precomputed features, or through the whole network."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -20,12 +20,12 @@ Embed = Callable[[np.ndarray], Tensor]  # rows of train images → embedding_BD,
 
 
 def through_head(head: Head, descriptors: Descriptors) -> Embed:
-    """The backbone is frozen: its descriptors are projected."""
+    """Embed images by projecting the descriptors of a frozen backbone."""
     return lambda rows: head(*descriptors.take(rows))
 
 
 def through_text(text: TextEmbedding, tfidf_NV: csr_array) -> Embed:
-    """Captions are embedded: each image's bag by its tf-idf."""
+    """Embed the captions of images, each image's as one bag, by their tf-idf."""
     return lambda rows: text(tfidf_NV[rows])
 
 
@@ -38,9 +38,9 @@ def through_network(
     workers: int,
     chunk: int,
 ) -> Embed:
-    """The backbone is trained too: images are decoded and go through all of it, those of one shape together.
+    """Embed images by decoding them and passing those of one shape together through the whole network.
 
-    Memory holds the layers' outputs of `chunk` images at a time: those of a larger batch are computed once more in the
+    The layers' outputs of only `chunk` images are in memory at a time. In a larger batch they are computed again by the
     backward pass, which gives the same gradients for a third more work.
     """
 

@@ -1,4 +1,4 @@
-"""What the stages of training read, as they are handed it."""
+"""The inputs of the training stages."""
 
 from pydantic import BaseModel, ConfigDict
 
@@ -6,7 +6,7 @@ from storage.artifacts import Artifact
 
 
 class TrainingData(BaseModel):
-    """The results that every candidate learns from. Captions and images are narrowed to the files of their split."""
+    """The artifacts that every candidate is trained on; captions and images are narrowed to the files of a split."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -1,4 +1,4 @@
-"""The triplet losses and which of them each method trains (METHOD.md 4)."""
+"""The triplet losses, and those that each method trains (METHOD.md 4)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from tasks.training.embedders import Embed
 
 
 def triplet_loss(query_TD: Tensor, relevant_TD: Tensor, nonrelevant_TD: Tensor, margin: float) -> Tensor:
-    """loss_T = ½ max(0, m − φ_q·φ_+ + φ_q·φ_−) of each triplet; equation (1)."""
+    """Compute loss_T = ½ max(0, m − φ_q·φ_+ + φ_q·φ_−) of each triplet, equation (1)."""
     positive_T = (query_TD * relevant_TD).sum(-1)
     negative_T = (query_TD * nonrelevant_TD).sum(-1)
     return 0.5 * (margin - positive_T + negative_T).clamp(min=0)
@@ -25,13 +25,13 @@ QUERY, RELEVANT, NONRELEVANT = 0, 1, 2  # columns of a triplet
 
 @dataclass(frozen=True)
 class Term:
-    """One triplet loss: what the query is embedded by, and what the relevant and the non-relevant are."""
+    """One triplet loss: the modality that embeds queries, and the one that embeds the images to be found."""
 
     query: Modality
     found: Modality
 
     def columns(self, modality: Modality) -> set[int]:
-        """The columns of a triplet that this modality embeds."""
+        """Return the columns of a triplet that this modality embeds."""
         queries = {QUERY} if self.query == modality else set()
         return queries | ({RELEVANT, NONRELEVANT} if self.found == modality else set())
 
@@ -44,7 +44,7 @@ TERMS: dict[TripletMethod, tuple[Term, ...]] = {"v_v": (L_V,), "vt_v": (L_V, L_T
 
 @dataclass(frozen=True)
 class BatchLoss:
-    """loss_T, the sum of the terms, and the images of the batch with their embeddings."""
+    """loss_T, the sum of the terms, and the rows and embeddings of the batch's U unique images."""
 
     loss_T: Tensor
     row_U: np.ndarray
@@ -54,16 +54,16 @@ class BatchLoss:
 def batch_loss(
     terms: tuple[Term, ...], embeds: Mapping[Modality, Embed], triplet_T3: np.ndarray, margin: float
 ) -> BatchLoss:
-    """The losses of a batch of triplets (rows of train images).
+    """Compute the losses of a batch of triplets (rows of train images).
 
-    An image is embedded once however many triplets use it, and only where a term needs it.
+    An image is embedded once, however many triplets use it, and only if a term needs it.
     """
     stream: dict[tuple[Modality, int], Tensor] = {}
     for modality, embed in embeds.items():
         columns = sorted(set().union(*(term.columns(modality) for term in terms)))
         row_U, place = np.unique(triplet_T3[:, columns], return_inverse=True)
         embedding_UD = embed(row_U)
-        # index_select, whose gradient adds up in one order: that of plain indexing does not on a CPU
+        # index_select has a deterministic gradient on a CPU, plain indexing does not
         place_N = torch.from_numpy(place.reshape(-1)).to(embedding_UD.device)
         streams = embedding_UD.index_select(0, place_N).unflatten(0, (-1, len(columns))).unbind(1)
         stream |= {(modality, column): each for column, each in zip(columns, streams, strict=True)}

@@ -1,4 +1,4 @@
-"""How much memory training may use."""
+"""The memory available to training."""
 
 from contextlib import suppress
 from pathlib import Path
@@ -9,8 +9,8 @@ CONTAINER = Path("/sys/fs/cgroup/memory.max")
 
 
 def usable_memory() -> int:
-    """Bytes of memory that the machine has, or the container where that has fewer."""
+    """Return the bytes of memory of the machine, or of the container if it has fewer."""
     total: int = psutil.virtual_memory().total
-    with suppress(OSError, ValueError):  # there is no such file, or it says "max"
+    with suppress(OSError, ValueError):  # the file is missing or contains "max"
         return min(total, int(CONTAINER.read_text()))
     return total

@@ -1,33 +1,32 @@
-"""Hard triplets of a pool of images (METHOD.md 5)."""
+"""Mining of hard triplets in a pool of images (METHOD.md 5)."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
 from torch import Tensor
 
 
 @dataclass(frozen=True)
 class Relevance:
-    """The k nearest train images of each train image by caption similarity, and which images share the same bytes.
+    """The k nearest train images of each train image by caption similarity, and a number shared by byte copies.
 
-    index_NK is padded with −1; copy_N numbers byte copies alike.
+    index_NK is padded with −1.
     """
 
     index_NK: np.ndarray
     copy_N: np.ndarray
 
     def queries(self) -> np.ndarray:
-        """The images that have any relevant one."""
+        """Return the images that have at least one relevant image."""
         queries: np.ndarray = np.flatnonzero(self.index_NK[:, 0] >= 0)
         return queries
 
 
 @dataclass(frozen=True)
 class Pool:
-    """Some queries with some relevant images each (−1 padded), and all of them together as the pool's rows."""
+    """Queries with some relevant images each (padded with −1), and row_P, all of these images."""
 
     query_Q: np.ndarray
     relevant_QR: np.ndarray
@@ -35,23 +34,12 @@ class Pool:
 
 
 def sample_pool(relevance: Relevance, queries: int, relevant: int, limit: int, random: np.random.Generator) -> Pool:
-    """Random queries with random relevant images, together at most `limit` images: queries past it are left out."""
+    """Sample queries and relevant images of each; queries that would exceed `limit` images in all are dropped."""
     query_Q = random.permutation(relevance.queries())[:queries]
     order = random.random((len(query_Q), relevance.index_NK.shape[1]))
     order[relevance.index_NK[query_Q] < 0] = 2  # padding comes last
     picked = np.argsort(order, axis=1, kind="stable")[:, :relevant]
-    return _pool(query_Q, np.take_along_axis(relevance.index_NK[query_Q], picked, axis=1), limit)
-
-
-def sample_any_pool(relevance: Relevance, queries: int, others: int, limit: int, random: np.random.Generator) -> Pool:
-    """Random queries with any random images in the place of relevant ones: the sampler that failed (METHOD.md 5)."""
-    query_Q = random.permutation(relevance.queries())[:queries]
-    other_QR = random.integers(len(relevance.copy_N), size=(len(query_Q), others))
-    other_QR[relevance.copy_N[other_QR] == relevance.copy_N[query_Q][:, None]] = -1
-    return _pool(query_Q, other_QR, limit)
-
-
-def _pool(query_Q: np.ndarray, relevant_QR: np.ndarray, limit: int) -> Pool:
+    relevant_QR = np.take_along_axis(relevance.index_NK[query_Q], picked, axis=1)
     rows = np.concatenate([query_Q[:, None], relevant_QR], axis=1)
     row_U, first_seen = np.unique(rows, return_index=True)
     new_Q = np.bincount(first_seen[row_U >= 0] // rows.shape[1], minlength=len(rows))
@@ -62,10 +50,10 @@ def _pool(query_Q: np.ndarray, relevant_QR: np.ndarray, limit: int) -> Pool:
 
 @dataclass(frozen=True)
 class Triplets:
-    """All triplets of a pool whose loss is above 0, without listing them.
+    """All triplets of a pool whose loss is above 0, in compact form.
 
-    For pair i, (query_I, relevant_I), they are the first active_I of hardest_LH[list_I], the non-relevant images by
-    falling score. The pairs of a query follow one another.
+    Pair i, (query_I, relevant_I), forms triplets with the first active_I images of hardest_LH[list_I], the non-relevant
+    images by descending score. The pairs of a query are contiguous.
     """
 
     query_I: np.ndarray
@@ -77,18 +65,18 @@ class Triplets:
 
     @property
     def count(self) -> int:
-        """How many have loss > 0."""
+        """The number of triplets."""
         return int(self.active_I.sum())
 
     @property
     def active_share(self) -> float:
-        """Their share of the triplets looked at."""
+        """The share of all considered triplets whose loss is above 0."""
         return self.count / max(1, self.considered)
 
     def batches(self, batches: int, size: int, random: np.random.Generator, per_query: int = 1) -> Iterator[np.ndarray]:
-        """triplet_T3 (query, relevant, non-relevant) in batches, drawn evenly, each triplet at most once.
+        """Draw batches triplet_T3 (query, relevant, non-relevant), uniformly and without replacement.
 
-        With `per_query` above 1 that many are drawn of each drawn triplet's query, so that they share images.
+        With `per_query` above 1, that many triplets of each drawn query follow one another, so that they share images.
         """
         wanted = min(self.count, batches * size)
         drawn = random.choice(self.count, -(-wanted // per_query), replace=False)
@@ -105,7 +93,7 @@ class Triplets:
     def _of_their_queries(
         self, drawn: np.ndarray, end_I: np.ndarray, per_query: int, random: np.random.Generator
     ) -> np.ndarray:
-        """For each triplet drawn a group of `per_query` of its query, as far as that has them; by their places."""
+        """Replace each drawn triplet by a group of up to `per_query` triplets of its query; returns their positions."""
         groups: list[np.ndarray] = []
         pair = np.searchsorted(end_I, drawn, side="right")
         for query, times in zip(*np.unique(self.query_I[pair], return_counts=True), strict=True):
@@ -118,10 +106,10 @@ class Triplets:
 
 
 def mine(pool: Pool, query_PD: Tensor, found_PD: Tensor, relevance: Relevance, hardest: int, margin: float) -> Triplets:
-    """For each (query, relevant) pair the `hardest` non-relevant images of the pool with the largest loss above 0.
+    """Find for each (query, relevant) pair the `hardest` non-relevant images of the pool with the largest loss > 0.
 
-    The pool's rows are embedded twice: as what queries, and as what is found (the same for images by images). For a
-    fixed query the loss grows with the non-relevant image's score alone: one top-H a query serves all its pairs.
+    The pool has two embeddings, as queries and as images to be found; they are the same for (V,V). For a fixed query
+    the loss depends on the non-relevant image's score alone, so that one top-H per query serves all its pairs.
     """
     place_N = _places(pool, relevance)
     score_QP = query_PD[torch.from_numpy(place_N[pool.query_Q])] @ found_PD.T
@@ -141,60 +129,21 @@ def mine(pool: Pool, query_PD: Tensor, found_PD: Tensor, relevance: Relevance, h
     )
 
 
-def mine_any(
-    pool: Pool,
-    query_PD: Tensor,
-    found_PD: Tensor,
-    relevance: Relevance,
-    tfidf_NV: csr_array,
-    hardest: int,
-    margin: float,
-) -> Triplets:
-    """As `mine`, where every pool image with less caption similarity to the query than the other is non-relevant."""
-    place_N = _places(pool, relevance)
-    score_QP = query_PD[torch.from_numpy(place_N[pool.query_Q])] @ found_PD.T
-    similarity_QP = torch.from_numpy((tfidf_NV[pool.query_Q] @ tfidf_NV[pool.row_P].T).toarray()).to(score_QP)
-    similarity_QP[_copies(pool, relevance).to(score_QP.device)] = torch.inf  # more similar than any other
-    positive_QR = _scores_of(score_QP, place_N, pool.relevant_QR)
-    similarity_QR = _scores_of(similarity_QP, place_N, pool.relevant_QR)
-    query, nth = np.nonzero(pool.relevant_QR >= 0)
-    hard_IH, place_IH = _topk_below(score_QP[query], similarity_QP[query], similarity_QR[query, nth], hardest)
-    needed_I = (margin - positive_QR[query, nth])[:, None].contiguous()
-    return Triplets(
-        query_I=pool.query_Q[query],
-        relevant_I=pool.relevant_QR[query, nth],
-        list_I=np.arange(len(query)),
-        active_I=torch.searchsorted(-hard_IH, needed_I, side="left")[:, 0].cpu().numpy(),
-        hardest_LH=pool.row_P[place_IH.cpu().numpy()],
-        considered=int(torch.isfinite(hard_IH).sum()),
-    )
-
-
-def _topk_below(score_IP: Tensor, similarity_IP: Tensor, bound_I: Tensor, hardest: int) -> tuple[Tensor, Tensor]:
-    below_IP = similarity_IP < bound_I[:, None]
-    return score_IP.masked_fill(~below_IP, -torch.inf).topk(min(hardest, score_IP.shape[1]), dim=1)
-
-
 def _places(pool: Pool, relevance: Relevance) -> np.ndarray:
-    """place_N: where in the pool each train image is, −1 outside it."""
+    """Return place_N: the position in the pool of each train image, −1 if it is not in the pool."""
     place_N = np.full(len(relevance.index_NK), -1)
     place_N[pool.row_P] = np.arange(len(pool.row_P))
     return place_N
 
 
 def _scores_of(score_QP: Tensor, place_N: np.ndarray, row_QR: np.ndarray) -> Tensor:
-    """score_QR of images by their train rows; padding gets that of the first."""
+    """Return score_QR of images given by their train rows; padding gets the first image's."""
     return score_QP.gather(1, torch.from_numpy(np.maximum(place_N[row_QR], 0)).to(score_QP.device))
 
 
-def _copies(pool: Pool, relevance: Relevance) -> Tensor:
-    """copy_QP: pool images that are the query itself or a byte copy of it."""
-    return torch.from_numpy(relevance.copy_N[pool.query_Q][:, None] == relevance.copy_N[pool.row_P][None, :])
-
-
 def _related(pool: Pool, relevance: Relevance, place_N: np.ndarray) -> Tensor:
-    """related_QP: pool images that are the query itself, one of its relevant images, or a byte copy of it."""
-    related_QP = _copies(pool, relevance)
+    """Return related_QP: whether a pool image is the query, a byte copy of it, or relevant to it."""
+    related_QP = torch.from_numpy(relevance.copy_N[pool.query_Q][:, None] == relevance.copy_N[pool.row_P])
     place_QK = np.where(relevance.index_NK[pool.query_Q] >= 0, place_N[relevance.index_NK[pool.query_Q]], -1)
     query, nth = np.nonzero(place_QK >= 0)
     related_QP[query, place_QK[query, nth]] = True

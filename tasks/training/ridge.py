@@ -1,4 +1,4 @@
-"""The closed-form heads: ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9)."""
+"""Closed-form heads: ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9)."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -13,15 +13,15 @@ from torch import Tensor
 
 from tasks.model.head import Head, Kernel, Projection, gaussian
 
-BLOCK = 2048  # rows of the kernel that are held at a time where it is not held whole
-JITTER = 1e-6  # of the landmarks' kernel, which near copies make singular
+BLOCK = 2048  # rows of the kernel in memory at a time, if landmarks approximate it
+JITTER = 1e-6  # added to the diagonal of the landmarks' kernel, which near copies make singular
 PATIENCE = 2  # penalties worse than the best, after which larger ones are not tried
-ASKED_CERTAINTY = 0.6  # of words, beside a unit vector; chosen on Flickr8k's validation split
+TEXT_CERTAINTY = 0.6  # the certainty of texts; chosen on Flickr8k's validation split
 
 
 @dataclass(frozen=True)
 class RidgeFit:
-    """The best head with its penalty and the validation score of each penalty tried."""
+    """The best head, its penalty, and the validation score of each penalty tried."""
 
     head: Head
     penalty: float
@@ -29,9 +29,10 @@ class RidgeFit:
 
 
 def best_of(heads: Iterator[tuple[float, Head]], score: Callable[[Head], float]) -> RidgeFit:
-    """The head that scores best, of equals the first.
+    """Return the head that scores best, the first of equals.
 
-    Penalties have to rise: scores are taken to rise to the best one and fall past it, so PATIENCE worse ones end it.
+    Penalties must be ascending: scores are assumed to rise to a maximum and to fall after it, so the search ends after
+    PATIENCE worse ones.
     """
     best: tuple[float, Head] | None = None
     scores: dict[float, float] = {}
@@ -51,7 +52,7 @@ def best_of(heads: Iterator[tuple[float, Head]], score: Callable[[Head], float])
 def linear_heads(
     descriptor_NC: Tensor, target_NT: np.ndarray, penalties: Sequence[float]
 ) -> Iterator[tuple[float, Projection]]:
-    """For each penalty, rising, ridge of targets on centred descriptors in units of their rms norm.
+    """Yield for each penalty, ascending, the ridge of targets on centred descriptors divided by their rms norm.
 
     One eigendecomposition serves all penalties: W = V (Λ + λ)⁻¹ Vᵀ Xᵀ Y.
     """
@@ -72,17 +73,17 @@ def kernel_heads(
     target_NT: np.ndarray,
     penalties: Sequence[float],
     *,
-    blocks: Sequence[int],
+    block_channels: Sequence[int],
     bandwidth: float,
     landmarks: int | None,
     seed: int,
 ) -> Iterator[tuple[float, Kernel]]:
-    """For each penalty, rising, ridge of targets with a Gaussian kernel: (K + λ) W = Y.
+    """Yield for each penalty, ascending, the ridge of targets with a Gaussian kernel: (K + λ) W = Y.
 
-    With `landmarks`, Nyström on a seeded choice of that many: (K_MN K_NM + λ K_MM) W = K_MN Y. Memory holds two
+    With `landmarks`, Nyström on a seeded choice of that many: (K_MN K_NM + λ K_MM) W = K_MN Y. The memory needed is two
     float64 matrices of N × N without landmarks, three of M × M with them.
     """
-    scale_C = spread_scale(descriptor_NC, blocks) * math.sqrt(bandwidth)
+    scale_C = spread_scale(descriptor_NC, block_channels) * math.sqrt(bandwidth)
     scaled_NC = descriptor_NC * scale_C
     value_NT = torch.from_numpy(target_NT).double()
     rows = len(descriptor_NC)
@@ -105,23 +106,23 @@ def kernel_heads(
             system_MM.diagonal().add_(penalty)
         else:
             system_MM = left_MM.add(kernel_MM, alpha=penalty)
-        weight_MT = _solved(system_MM, right_MT)
-        del system_MM  # before the next one is made
+        weight_MT = _solve(system_MM, right_MT)
+        del system_MM  # free it before the next one is allocated
         yield penalty, Kernel(scale_C, descriptor_NC[chosen_M], weight_MT)
 
 
-def _solved(system_MM: Tensor, right_MT: Tensor) -> Tensor:
-    """W of system · W = right for a positive definite system, which is overwritten: torch would copy it twice."""
+def _solve(system_MM: Tensor, right_MT: Tensor) -> Tensor:
+    """Solve system · W = right for a positive definite system, overwriting it; torch would copy it twice."""
     factor = cho_factor(system_MM.numpy().T, lower=True, overwrite_a=True, check_finite=False)
     return torch.from_numpy(cho_solve(factor, right_MT.numpy(), check_finite=False))
 
 
-def spread_scale(descriptor_NC: Tensor, blocks: Sequence[int]) -> Tensor:
-    """scale_C that gives every block the same spread, and all together a mean squared distance to the mean of 1."""
+def spread_scale(descriptor_NC: Tensor, block_channels: Sequence[int]) -> Tensor:
+    """Return scale_C, which gives every block the same variance, and all blocks together a total variance of 1."""
     scales = []
-    for block_NC in descriptor_NC.split(list(blocks), dim=1):
+    for block_NC in descriptor_NC.split(list(block_channels), dim=1):
         spread = (block_NC - block_NC.mean(0)).square().sum(1).mean()
-        scales.append((spread.clamp(min=1e-12) * len(blocks)).rsqrt().expand(block_NC.shape[1]))
+        scales.append((spread.clamp(min=1e-12) * len(block_channels)).rsqrt().expand(block_NC.shape[1]))
     return torch.cat(scales)
 
 
@@ -131,20 +132,19 @@ def _choice(rows: int, count: int, seed: int) -> Tensor:
 
 @dataclass(frozen=True)
 class CaptionSpace:
-    """The truncated SVD of tf-idf: target_NT of the images, and text_VT that takes any tf-idf vector there."""
+    """The truncated SVD of tf-idf: target_NT of the images, and text_VT, which maps any tf-idf vector to that space."""
 
     target_NT: np.ndarray
     text_VT: np.ndarray
 
 
 def caption_space(tfidf_NV: csr_array, topics: int, seed: int) -> CaptionSpace:
-    """Targets U Σ, largest first, less their mean; T is cut to what N and V allow. Texts go by V Σ^½ (METHOD.md 9).
+    """Compute targets U Σ, largest first, minus their mean, and the map of texts V Σ^½ (METHOD.md 9).
 
-    The root of Σ lets words that go together count together: on Flickr8k's validation split 0.5 to 0.7 points more of
-    the first ten hold an added word than by V.
-
-    Centring after the decomposition keeps the matrix sparse, and moved validation NDCG AUC on Flickr8k by under 0.1
-    against decomposing the centred matrix.
+    T is `topics`, limited by N and V. The root of Σ gives weight to words that occur together: on Flickr8k's validation
+    split, 0.5 to 0.7 points more of the first ten results have an added word than with V alone. Centring after the
+    decomposition keeps the matrix sparse; compared with decomposing the centred matrix, validation NDCG AUC on Flickr8k
+    changed by less than 0.1.
     """
     kept = min(topics, *tfidf_NV.shape)
     left_NT, scale_T, right_TV = randomized_svd(csr_matrix(tfidf_NV), kept, n_iter=5, random_state=seed)

@@ -1,4 +1,4 @@
-"""The regression of caption vectors."""
+"""The work of the stage that trains the regression of caption vectors."""
 
 from collections.abc import Iterator
 
@@ -11,48 +11,61 @@ from tasks.captions.tfidf import tfidf_from
 from tasks.features.descriptors import project
 from tasks.model.config import BackboneConfig
 from tasks.model.head import Head, Kernel
+from tasks.model.methods import LABELS
 from tasks.progress import progress
-from tasks.training.candidate import Opened, settings, write
+from tasks.training.candidate import LoadedData, run_parameters, save_candidate
 from tasks.training.config import RidgeConfig
 from tasks.training.inputs import TrainingData
-from tasks.training.ridge import ASKED_CERTAINTY, best_of, caption_space, kernel_heads, linear_heads
+from tasks.training.ridge import TEXT_CERTAINTY, best_of, caption_space, kernel_heads, linear_heads
+
+METHOD = "regression"
 
 
 def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int) -> None:
-    """Ridge from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
-    opened = Opened(run, data, backbone)
-    train_NC, validation = (
-        opened.train_descriptors(config.pooling).single(),
-        opened.validation_descriptors(config.pooling),
-    )
-    landmarks = config.landmarks_of(len(train_NC))
-    solver = (
-        "linear" if config.kernel == "linear" else "exact kernel" if landmarks is None else f"{landmarks:,} landmarks"
-    )
+    """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
+    loaded = LoadedData(run, data, backbone)
+    train_NC = loaded.train_descriptors(config.pooling).single()
+    validation = loaded.validation_descriptors(config.pooling)
+    solver = _solver(config, len(train_NC))
     with (
-        training_run(run.workspace, "regression", run.work / "run_id") as log,
-        progress(f"regression of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
+        training_run(run.workspace, loaded.page(METHOD), run.work / "run_id") as log,
+        progress(f"{LABELS[METHOD]} of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
     ):
-        log.params({**settings(backbone, config, seed), "solver": solver})
+        log.params({**run_parameters(backbone, config, seed), "solver": solver})
 
         def score(head: Head) -> float:
             on_step(1)
             if isinstance(head, Kernel):
                 head.calibrate(validation.single())
-            return opened.truth.ndcg_auc(project(head, validation).numpy())
+            return loaded.truth.ndcg_auc(project(head, validation).numpy())
 
-        space = caption_space(tfidf_from(opened.tfidf_table), config.topics, seed)
-        fit = best_of(_heads(train_NC, space.target_NT, config, opened.blocks(config.pooling), seed), score)
+        space = caption_space(tfidf_from(loaded.tfidf_table), config.topics, seed)
+        heads = _heads(train_NC, space.target_NT, config, loaded.block_channels(config.pooling), seed)
+        fit = best_of(heads, score)
         best = fit.scores[fit.penalty]
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
-        facts = {"solver": solver, "penalty": fit.penalty, "scores": fit.scores}
-        model = opened.model("regression", config.pooling, fit.head)
-        certainty = ASKED_CERTAINTY if isinstance(fit.head, Kernel) else None
-        write(run, model, opened.vocabulary, log.run_id, best, facts, text_VT=space.text_VT, certainty=certainty)
+        save_candidate(
+            run,
+            loaded.new_model(METHOD, config.pooling, fit.head),
+            loaded.vocabulary,
+            log.run_id,
+            best,
+            {"solver": solver, "penalty": fit.penalty, "scores": fit.scores},
+            text_VT=space.text_VT,
+            certainty=TEXT_CERTAINTY if isinstance(fit.head, Kernel) else None,
+        )
+
+
+def _solver(config: RidgeConfig, images: int) -> str:
+    """Describe how the regression is solved, for people."""
+    if config.kernel == "linear":
+        return "linear"
+    landmarks = config.landmarks_of(images)
+    return "exact kernel" if landmarks is None else f"{landmarks:,} landmarks"
 
 
 def _heads(
-    train_NC: Tensor, target_NT: np.ndarray, config: RidgeConfig, blocks: tuple[int, ...], seed: int
+    train_NC: Tensor, target_NT: np.ndarray, config: RidgeConfig, block_channels: tuple[int, ...], seed: int
 ) -> Iterator[tuple[float, Head]]:
     if config.kernel == "linear":
         return linear_heads(train_NC, target_NT, config.penalties)
@@ -60,7 +73,7 @@ def _heads(
         train_NC,
         target_NT,
         config.penalties,
-        blocks=blocks,
+        block_channels=block_channels,
         bandwidth=config.bandwidth,
         landmarks=config.landmarks_of(len(train_NC)),
         seed=seed,

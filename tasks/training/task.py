@@ -1,17 +1,22 @@
-"""The stages that train candidates."""
+"""The stages that train candidates, and functions that read their results for flows."""
 
 import json
-import sys
+import logging
+import math
 from collections.abc import Mapping
+from typing import Any
 
 from storage.artifacts import Artifact, folder_of
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.errors import InputError
 from tasks.model.config import BackboneConfig
+from tasks.model.methods import LABELS
 from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
 from tasks.training.inputs import TrainingData
 from tasks.training.memory import usable_memory
+
+logger = logging.getLogger("scenekin.training")
 
 
 @stage(
@@ -26,45 +31,70 @@ def train_triplet_head(
     method: TripletMethod,
     config: TripletConfig,
     seed: int,
+    beat: int | None = None,
 ) -> None:
-    """A method of triplets from relevant images and the features' PCA (METHOD.md 3–5) → model/ and training.json."""
+    """Train a method by triplets, starting from the features' PCA (METHOD.md 3–5) → model/ and training.json.
+
+    It stops early once its validation NDCG AUC cannot reach `beat`.
+    """
     from tasks.training.triplet_stage import train
 
-    train(run, data, neighbours, backbone, method, config, seed)
+    train(run, data, neighbours, backbone, method, config, seed, beat)
 
 
 @stage("training", libraries=("nltk", "numpy", "scikit-learn", "scipy", "torch", "torchvision", "timm"))
 def train_ridge_head(
     run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int
 ) -> None:
-    """Ridge regression from features to the truncated SVD of tf-idf, by a kernel or linear (METHOD.md 9) → as above."""
+    """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
     from tasks.training.ridge_stage import train
 
     train(run, data, backbone, config, seed)
 
 
 def fit_to_memory(config: RidgeConfig) -> RidgeConfig:
-    """The settings that this machine has the memory for; taken before a stage's key, as they change what it answers."""
+    """Return the settings that fit into this machine's memory; they change the result, so they belong to the key."""
     return config.within(usable_memory())
+
+
+def score_to_beat(workspace: Workspace, trained: Mapping[str, Artifact], config: TripletConfig) -> int | None:
+    """Return the best validation NDCG AUC of the finished candidates, rounded down to a whole point.
+
+    Rounding keeps the next stage's key when a score changes a little. None if no candidate is finished, or if training
+    is so short that it is never stopped.
+    """
+    results = [_training_json(workspace, artifact) for artifact in trained.values()]
+    scores = [float(result["validation_ndcg_auc"]) for result in results if not result.get("collapsed")]
+    return math.floor(max(scores)) if scores and config.refreshes > config.patience else None
 
 
 def sound_candidates(
     workspace: Workspace, trained: Mapping[str, Artifact]
 ) -> tuple[dict[str, Artifact], tuple[str, ...]]:
-    """The candidates that did not collapse, and a sentence on each that did. Raises InputError where all did."""
-    collapsed = [method for method, artifact in trained.items() if _has_collapsed(workspace, artifact)]
-    notes = tuple(
-        f"{method} collapsed: all images came to look alike to it, so it is left out." for method in collapsed
-    )
-    if len(collapsed) == len(trained):
+    """Return the candidates that did not collapse, and notes on those that collapsed or were stopped as hopeless.
+
+    Raises InputError if all collapsed.
+    """
+    results = {method: _training_json(workspace, artifact) for method, artifact in trained.items()}
+    sound = {method: artifact for method, artifact in trained.items() if not results[method].get("collapsed")}
+    if not sound:
         raise InputError(
-            "Training collapsed: all images came to look alike; lower the learning rate, or raise triplets.hardest."
+            "Training collapsed: all images got nearly the same embedding; lower the learning rate or raise "
+            "hardest in the settings of the candidates."
         )
-    for note in notes:
-        print(note, file=sys.stderr)
-    return {method: artifact for method, artifact in trained.items() if method not in collapsed}, notes
+    notes = []
+    for method, result in results.items():
+        if method not in sound:
+            notes.append(f"{LABELS[method]} collapsed (all images got nearly the same embedding) and was left out.")
+            logger.warning(notes[-1])
+        elif result.get("hopeless"):
+            notes.append(
+                f"{LABELS[method]} was stopped after {result['refreshes']} of {result['max_refreshes']} refreshes, "
+                "because it could not become the best; its values are those reached by then."
+            )
+    return sound, tuple(notes)
 
 
-def _has_collapsed(workspace: Workspace, training: Artifact) -> bool:
-    facts = json.loads((folder_of(workspace, training) / "training.json").read_text())
-    return bool(facts.get("collapsed", False))
+def _training_json(workspace: Workspace, training: Artifact) -> dict[str, Any]:
+    result: dict[str, Any] = json.loads((folder_of(workspace, training) / "training.json").read_text())
+    return result

@@ -1,4 +1,4 @@
-"""The text embedding while it is trained beside the visual one (METHOD.md 4)."""
+"""The text embedding that is trained jointly with the visual one (METHOD.md 4)."""
 
 import numpy as np
 import torch
@@ -15,7 +15,7 @@ class TextEmbedding(nn.Module):
         self.text_VD = nn.Parameter(text_VD.clone())
 
     def forward(self, tfidf_BV: csr_array) -> Tensor:
-        """embedding_BD, unit length, 0 for a text without a weighted stem; only the rows of its stems are read."""
+        """Compute embedding_BD: unit length, or 0 for a text without a weighted stem."""
         device = self.text_VD.device
         stems, starts = (
             torch.from_numpy(part.astype(np.int64)).to(device) for part in (tfidf_BV.indices, tfidf_BV.indptr[:-1])
@@ -26,6 +26,6 @@ class TextEmbedding(nn.Module):
 
 
 def initial_text(tfidf_NV: csr_array, embedding_ND: np.ndarray) -> Tensor:
-    """text_VD with which training starts: each stem's mean of the train images' embeddings, weighted by tf-idf."""
+    """Compute the initial text_VD: for each stem the mean of the train images' embeddings, weighted by tf-idf."""
     total_V = np.maximum(np.asarray(tfidf_NV.sum(0)).ravel(), 1e-12)
     return torch.from_numpy((tfidf_NV.T @ embedding_ND) / total_V[:, None]).float()

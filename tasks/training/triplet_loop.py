@@ -1,51 +1,85 @@
-"""The triplet loop (METHOD.md 4, 5): mine, update, validate, keep the best."""
+"""The triplet loop (METHOD.md 4, 5): mine, update, validate, keep the best weights."""
 
 import copy
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
-from scipy.sparse import csr_array
 from torch import Tensor, nn
 
 from tasks.errors import InputError
 from tasks.training.config import TripletConfig
 from tasks.training.embedders import Embed
 from tasks.training.losses import BatchLoss, Modality, Term, batch_loss
-from tasks.training.mining import Pool, Relevance, Triplets, mine, mine_any, sample_any_pool, sample_pool
+from tasks.training.mining import Pool, Relevance, Triplets, mine, sample_pool
+from tasks.training.text_embedding import TextEmbedding
 
 POOL_CHUNK = 256
 COLLAPSED_SPREAD = 1e-2
-COLLAPSED_LOSS = 1e-3  # of the margin
-NAMED = 5  # images of a batch that broke
-NO_TRIPLET = "No triplet could be mined: every image's captions are equally near to all others'."
+COLLAPSED_LOSS = 1e-3  # relative to the margin
+NAMED = 5  # images of a batch whose loss is not finite
+NO_TRIPLET = "No triplet could be mined: the captions of every image are equally similar to those of all others."
 
 
 @dataclass
-class Progress:
-    """How far training has come; all that a checkpoint holds beside the weights and the optimiser."""
+class TrainingState:
+    """The state of a training, which a checkpoint contains together with the weights and the optimiser.
 
+    best_scores has the best validation score before the first refresh and after each.
+    """
+
+    best_scores: list[float]
+    best: dict[str, Tensor]
+    best_refresh: int = 0
     refresh: int = 0
     updates: int = 0
     skipped: int = 0
     collapsed: bool = False
-    best_score: float = -1.0
-    best_refresh: int = 0
-    best: dict[str, Tensor] = field(default_factory=dict)
 
-    def goes_on(self, config: TripletConfig) -> bool:
-        """Whether there is another refresh to come."""
-        patient = self.refresh - self.best_refresh < config.patience
-        return patient and self.refresh < config.refreshes and not self.collapsed
+    @property
+    def best_score(self) -> float:
+        """The best validation score so far."""
+        return self.best_scores[-1]
+
+    def validated(self, score: float, model: nn.Module) -> None:
+        """Record the score after a refresh, and keep the weights if it is the best."""
+        if score > self.best_score:
+            self.best_refresh, self.best = self.refresh, copy.deepcopy(model.state_dict())
+            self.best_scores.append(score)
+        else:  # also if the score is NaN
+            self.best_scores.append(self.best_score)
+
+    def is_hopeless(self, config: TripletConfig, beat: float | None) -> bool:
+        """Return whether the best score cannot reach `beat` in the remaining refreshes.
+
+        The gain of the last `patience` refreshes is extrapolated linearly; learning curves flatten, so this is an
+        optimistic estimate. Before `patience` refreshes, nothing is hopeless.
+        """
+        if beat is None or self.refresh < config.patience:
+            return False
+        gain = (self.best_score - self.best_scores[-1 - config.patience]) / config.patience
+        return self.best_score + gain * (config.refreshes - self.refresh) < beat
+
+    def stop_reason(self, config: TripletConfig, beat: float | None = None) -> str | None:
+        """Return why training stops before all refreshes are done; None if it does not."""
+        if self.refresh >= config.refreshes:
+            return None
+        if self.collapsed:
+            return "training collapsed"
+        if self.refresh - self.best_refresh >= config.patience:
+            return f"no improvement for {config.patience} refreshes"
+        if self.is_hopeless(config, beat):
+            return f"its score of {self.best_score:.1f} cannot reach the {beat:.0f} of the best candidate"
+        return None
 
 
 @dataclass(frozen=True)
 class Learner:
-    """What is trained, by which losses, and how train images and their texts are embedded by it.
+    """The model to train, its losses, and the functions that embed train images and their captions.
 
     `text` is the part of `model` that has the text's learning rate.
     """
@@ -53,10 +87,10 @@ class Learner:
     model: nn.Module
     terms: tuple[Term, ...]
     embeds: Mapping[Modality, Embed]
-    text: nn.Module | None = None
+    text: TextEmbedding | None = None
 
     def optimiser(self, config: TripletConfig) -> torch.optim.Optimizer:
-        """Adam over the parameters that require gradients."""
+        """Create Adam over the parameters that require gradients."""
         text = set(self.text.parameters()) if self.text else set()
         trained = [parameter for parameter in self.model.parameters() if parameter.requires_grad]
         groups = [
@@ -71,73 +105,65 @@ def train_triplets(
     relevance: Relevance,
     config: TripletConfig,
     *,
-    tfidf_NV: csr_array,
     seed: int,
     validate: Callable[[], float],
+    beat: float | None = None,
     log: Callable[[dict[str, float], int], None] = lambda _metrics, _step: None,
     on_step: Callable[[int], None] = lambda _: None,
     checkpoint: Path | None = None,
     name_of: Callable[[int], str] = "image {}".format,
-) -> Progress:
-    """Train the learner; it ends with the weights of the best validation score.
+) -> TrainingState:
+    """Train the learner, which ends with the weights of the best validation score.
 
-    The same seed gives the same weights on a CPU. A checkpoint is written after every refresh and taken up where one is
-    there. A collapse ends training and is said in the answer. Raises InputError where no refresh yields a triplet,
-    FloatingPointError where the loss is not finite, with images of the batch by `name_of` their rows.
+    The same seed gives the same weights on a CPU. A checkpoint is written after every refresh, and training resumes
+    from an existing one. It stops early without improvement, after a collapse, or when it cannot reach `beat` (see
+    `TrainingState.stop_reason`). Raises InputError if no refresh yields a triplet, and FloatingPointError if the loss
+    is not finite, with images of the batch named by `name_of`.
     """
     if not len(relevance.queries()):
         raise InputError(NO_TRIPLET)
     model, random = learner.model, np.random.default_rng(seed)
     optimiser = learner.optimiser(config)
-    progress = _resume(checkpoint, model, optimiser, random) or Progress(
-        best_score=float(validate()), best=copy.deepcopy(model.state_dict())
+    state = _resume(checkpoint, model, optimiser, random) or TrainingState(
+        best_scores=[float(validate())], best=copy.deepcopy(model.state_dict())
     )
-    on_step(progress.refresh)
-    while progress.goes_on(config):
+    on_step(state.refresh)
+    while state.refresh < config.refreshes and state.stop_reason(config, beat) is None:
         started = time.monotonic()
-        sample = sample_pool if config.sampler == "relevant" else sample_any_pool
-        pool = sample(relevance, config.queries, config.relevant, config.pool, random)
-        triplets, spread = _mine(learner, pool, relevance, tfidf_NV, config)
-        losses, images = _update(learner, triplets, optimiser, config, progress, random, name_of)
-        progress.refresh += 1
-        progress.skipped += triplets.count == 0
-        progress.collapsed = spread < COLLAPSED_SPREAD or _at_half_margin(losses, len(learner.terms) * config.margin)
+        pool = sample_pool(relevance, config.queries, config.relevant, config.pool, random)
+        triplets, spread = _mine(learner, pool, relevance, config)
+        losses, images = _update(learner, triplets, optimiser, config, state, random, name_of)
+        state.refresh += 1
+        state.skipped += triplets.count == 0
+        state.collapsed = spread < COLLAPSED_SPREAD or _at_half_margin(losses, len(learner.terms) * config.margin)
         metrics = {
             "queries": len(pool.query_Q),
             "pool_images": len(pool.row_P),
             "active_share": triplets.active_share,
             "spread": spread,
-            "collapsed": float(progress.collapsed),
+            "collapsed": float(state.collapsed),
             "learning_rate": optimiser.param_groups[0]["lr"],
             "images_per_second": (len(pool.row_P) + images) / (time.monotonic() - started),
             "validation_ndcg_auc": float(validate()),
         }
         if len(losses):
             metrics |= {"loss": float(losses.mean()), "images_per_triplet": images / len(losses)}
-        log(metrics, progress.refresh)
-        if metrics["validation_ndcg_auc"] > progress.best_score:
-            progress.best_score, progress.best_refresh = metrics["validation_ndcg_auc"], progress.refresh
-            progress.best = copy.deepcopy(model.state_dict())
-        _save(checkpoint, progress, model, optimiser, random)
+        log(metrics, state.refresh)
+        state.validated(metrics["validation_ndcg_auc"], model)
+        _save(checkpoint, state, model, optimiser, random)
         on_step(1)
-    if progress.skipped == progress.refresh:
+    if state.skipped == state.refresh:
         raise InputError(NO_TRIPLET)
-    model.load_state_dict(progress.best)
-    return progress
+    model.load_state_dict(state.best)
+    return state
 
 
-def _mine(
-    learner: Learner, pool: Pool, relevance: Relevance, tfidf_NV: csr_array, config: TripletConfig
-) -> tuple[Triplets, float]:
-    """The hard triplets of a pool by the first loss, and the spread of its embeddings: 1 − ‖their mean‖²."""
+def _mine(learner: Learner, pool: Pool, relevance: Relevance, config: TripletConfig) -> tuple[Triplets, float]:
+    """Return the hard triplets of a pool by the first loss, and the spread of its embeddings: 1 − ‖their mean‖²."""
     term = learner.terms[0]
     embedding = {modality: _embed_pool(learner.embeds[modality], pool.row_P) for modality in {term.query, term.found}}
     query_PD, found_PD = embedding[term.query], embedding[term.found]
-    triplets = (
-        mine(pool, query_PD, found_PD, relevance, config.hardest, config.margin)
-        if config.sampler == "relevant"
-        else mine_any(pool, query_PD, found_PD, relevance, tfidf_NV, config.hardest, config.margin)
-    )
+    triplets = mine(pool, query_PD, found_PD, relevance, config.hardest, config.margin)
     return triplets, 1 - float(query_PD.mean(0).square().sum())
 
 
@@ -147,7 +173,7 @@ def _embed_pool(embed: Embed, row_P: np.ndarray) -> Tensor:
 
 
 def _at_half_margin(loss_T: np.ndarray, margin: float) -> bool:
-    """Whether every loss is m / 2: nothing tells a relevant image from another."""
+    """Return whether every loss is m / 2, the loss of embeddings that are all the same."""
     return len(loss_T) > 0 and bool((np.abs(loss_T - margin / 2) < COLLAPSED_LOSS * margin).all())
 
 
@@ -156,72 +182,71 @@ def _update(
     triplets: Triplets,
     optimiser: torch.optim.Optimizer,
     config: TripletConfig,
-    progress: Progress,
+    state: TrainingState,
     random: np.random.Generator,
     name_of: Callable[[int], str],
 ) -> tuple[np.ndarray, int]:
-    """Some updates on drawn triplets: (loss_T of all, images embedded)."""
+    """Make the updates of one refresh; returns all losses and the number of images embedded."""
     losses, images = [], 0
     for triplet_T3 in triplets.batches(config.updates, config.batch, random, config.shared):
-        _set_learning_rate(optimiser, config, progress.updates)
+        _set_learning_rate(optimiser, config, state.updates)
         batch = batch_loss(learner.terms, learner.embeds, triplet_T3, config.margin)
         loss = batch.loss_T.mean()
         if not torch.isfinite(loss):
-            raise FloatingPointError(_not_finite(loss.item(), progress.updates + 1, batch, name_of))
+            raise FloatingPointError(_not_finite(loss.item(), state.updates + 1, batch, name_of))
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
-        progress.updates += 1
+        state.updates += 1
         losses.append(batch.loss_T.detach().cpu().numpy())
         images += len(batch.row_U)
     return np.concatenate(losses) if losses else np.empty(0), images
 
 
 def _not_finite(loss: float, update: int, batch: BatchLoss, name_of: Callable[[int], str]) -> str:
-    """The sentence about a batch: its images without a finite embedding, or all where every embedding is finite."""
+    """Describe a batch whose loss is not finite by its images without a finite embedding, or else by all of them."""
     broken_U = ~batch.embedding_UD.isfinite().all(1).cpu().numpy()
     rows = batch.row_U[broken_U] if broken_U.any() else batch.row_U
     more = f" and {len(rows) - NAMED} more" if len(rows) > NAMED else ""
     named = ", ".join(name_of(int(row)) for row in rows[:NAMED])
-    return f"The loss is {loss} at update {update}, with {named}{more}; training stops."
+    return f"Training stopped: the loss is {loss} at update {update}, in a batch with {named}{more}."
 
 
 def _set_learning_rate(optimiser: torch.optim.Optimizer, config: TripletConfig, updates: int) -> None:
-    lower = config.lower_by if updates >= config.lower_after else 1
+    factor = config.lower_by if updates >= config.lower_after else 1
     for group in optimiser.param_groups:
-        group["lr"] = group["rate"] * lower
+        group["lr"] = group["rate"] * factor
 
 
 def _save(
     path: Path | None,
-    progress: Progress,
+    state: TrainingState,
     model: nn.Module,
     optimiser: torch.optim.Optimizer,
     random: np.random.Generator,
 ) -> None:
     if path is None:
         return
-    state = {
-        "progress": vars(progress),
+    checkpoint = {
+        "state": vars(state),
         "model": model.state_dict(),
         "optimiser": optimiser.state_dict(),
         "random": random.bit_generator.state,
     }
-    torch.save(state, path.with_suffix(".tmp"))
+    torch.save(checkpoint, path.with_suffix(".tmp"))
     path.with_suffix(".tmp").replace(path)
 
 
 def _resume(
     path: Path | None, model: nn.Module, optimiser: torch.optim.Optimizer, random: np.random.Generator
-) -> Progress | None:
+) -> TrainingState | None:
     if path is None or not path.exists():
         return None
-    device = next(model.parameters()).device
     try:
-        state: dict[str, Any] = torch.load(path, map_location=device, weights_only=True)
-    except Exception:  # a damaged checkpoint costs its time, nothing else
+        checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:  # training starts again if the checkpoint is damaged
         return None
-    model.load_state_dict(state["model"])
-    optimiser.load_state_dict(state["optimiser"])
-    random.bit_generator.state = state["random"]
-    return Progress(**state["progress"])
+    model.load_state_dict(checkpoint["model"])
+    optimiser.load_state_dict(checkpoint["optimiser"])
+    random.bit_generator.state = checkpoint["random"]
+    return TrainingState(**checkpoint["state"])

@@ -22,21 +22,21 @@ def test_a_default_is_there_for_everything() -> None:
 def test_the_baselines_poolings_are_always_among_the_features() -> None:
     assert poolings(config(candidates=["regression"])) == ["gap", "rmac_max", "blocks"]
     assert poolings(config()) == ["gap", "rmac_max", "rmac_mean", "blocks"]
-    assert poolings(config(triplets={"pooling": {"kind": "gem"}})) == ["gap", "rmac_max", "gem", "blocks"]
+    assert poolings(config(v_v={"pooling": {"kind": "gem"}})) == ["gap", "rmac_max", "gem", "blocks"]
 
 
 def test_no_pooling_is_computed_twice() -> None:
-    ridge = {"pooling": {"kind": "gap"}}
-    assert poolings(config(ridge=ridge, triplets={"pooling": {"kind": "gap"}})) == ["gap", "rmac_max"]
-    triplets = {"pooling": {"kind": "rmac_max", "scales": 3}}
-    assert poolings(config(ridge=ridge, triplets=triplets)) == ["gap", "rmac_max", "rmac_max"]
-    with pytest.raises(ValidationError, match="one descriptor an image"):
-        config(ridge={"pooling": {"kind": "rmac_max"}})
+    regression = {"pooling": {"kind": "gap"}}
+    assert poolings(config(regression=regression, v_v={"pooling": {"kind": "gap"}})) == ["gap", "rmac_max"]
+    scaled = {"pooling": {"kind": "rmac_max", "scales": 3}}
+    assert poolings(config(regression=regression, v_v=scaled)) == ["gap", "rmac_max", "rmac_max"]
+    with pytest.raises(ValidationError, match="one descriptor per image"):
+        config(regression={"pooling": {"kind": "rmac_max"}})
 
 
 def test_features_at_hand_serve_no_candidate_whose_backbone_is_trained() -> None:
     assert config().finetuned() == frozenset()
-    assert config(triplets={"backbone": "finetuned"}).finetuned() == {"v_v"}
+    assert config(v_v={"backbone": "finetuned"}).finetuned() == {"v_v"}
 
 
 def test_where_and_how_fast_is_no_part_of_an_answer() -> None:
@@ -59,10 +59,10 @@ def test_a_stages_key_does_not_know_where_the_weights_lie() -> None:
     "values",
     [
         {"sede": 1},
-        {"triplets": {"margins": 1}},
+        {"v_v": {"margins": 1}},
         {"candidates": []},
         {"candidates": ["vgg"]},
-        {"triplets": {"margin": 0}},
+        {"v_v": {"margin": 0}},
         {"backbone": {"size": 8}},
         {"runtime": {"workers": 0}},
         {"index": {"keep": -1}},
@@ -78,3 +78,10 @@ def test_what_cannot_be_set_is_refused(values: dict[str, Any]) -> None:
 def test_a_config_does_not_change() -> None:
     with pytest.raises(ValidationError):
         Config().seed = 3  # type: ignore[misc]
+
+
+def test_sections_are_read_by_their_former_names_too() -> None:
+    former = config(triplets={"margin": 0.3}, joint={"batch": 7}, ridge={"dimension": 8})
+    assert former == config(v_v={"margin": 0.3}, vt_v={"batch": 7}, regression={"dimension": 8})
+    with pytest.raises(ValidationError, match="section ridge is now called regression"):
+        config(ridge={"dimension": 8}, regression={"dimension": 9})

@@ -69,7 +69,7 @@ def test_words_are_measured_where_the_model_knows_any(answer: dict[str, Any]) ->
 
 
 def test_a_joint_model_is_also_asked_by_image_and_captions(trained_copy: Trained) -> None:
-    quick = [f"joint.{name}={value}" for name, value in QUICK["triplets"].items()]
+    quick = [f"vt_v.{name}={value}" for name, value in QUICK["v_v"].items()]
     version = trained_copy.train("candidates=[vt_v,regression]", *quick).answer["model"]["version"]
     answer = trained_copy.run("evaluate", "--model", version).answer
     assert answer["methods"].keys() == METHODS - {"v_v"} | {"vt_v", "vt_vt"}
@@ -113,7 +113,7 @@ def test_evaluating_again_is_all_cached(trained: Trained, answer: dict[str, Any]
 def test_the_settings_are_those_of_the_training(answer: dict[str, Any]) -> None:
     report = json.loads(Path(answer["report"]).with_name("report.json").read_text())
     assert report["config"]["backbone"]["size"] == 96
-    assert report["config"]["triplets"]["dimension"] == 24
+    assert report["config"]["v_v"]["dimension"] == 24
 
 
 def test_the_split_that_was_trained_on_can_be_looked_at(trained: Trained) -> None:

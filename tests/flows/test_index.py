@@ -14,7 +14,7 @@ from tasks.images import loader
 from tests.command import scenekin
 from tests.trained import Trained, change_caption, change_image
 
-BROKEN = {"item": "train/zz-broken.jpg", "reason": "not an image of a known type; captions not used: 1"}
+BROKEN = {"item": "train/zz-broken.jpg", "reason": "not an image, or of an unknown type; captions not used: 1"}
 COLUMNS = ["image_id", "path", "sha256", "width", "height", "caption", "embedding"]
 
 
@@ -177,8 +177,8 @@ def test_a_refresh_opens_only_what_is_new(indexed: Trained, monkeypatch: pytest.
     shutil.copy(sorted((indexed.collection / "test").glob("*.jpg"))[0], indexed.collection / "copy.jpg")
     assert indexed.run("index", "--name", "copy").code == 0  # now all files are known
     looked: list[str] = []
-    look = gather.look_at_file
-    monkeypatch.setattr(gather, "look_at_file", lambda path, read: looked.append(path) or look(path, read))
+    look = gather.inspect_file
+    monkeypatch.setattr(gather, "inspect_file", lambda path, read: looked.append(path) or look(path, read))
     changed = change_image(indexed.collection, "train").relative_to(indexed.collection).as_posix()
     answer = indexed.run("index", "--name", "copy").answer
     assert (counts(answer), answer["refused"]) == ((0, 1, 0, 141), [BROKEN])
@@ -269,4 +269,4 @@ def test_an_alias_or_version_names_the_model(trained_copy: Trained) -> None:
 
 @pytest.mark.parametrize("name", ["../main", "", "a/b", ".hidden"])
 def test_a_name_is_no_path(trained_copy: Trained, name: str) -> None:
-    assert "cannot name an index" in trained_copy.run("index", "--name", name).sentence
+    assert "Invalid index name" in trained_copy.run("index", "--name", name).sentence

@@ -10,7 +10,7 @@ import pytest
 from flows import evaluate, index, train
 from flows.run import open_run
 from storage.source import digests
-from storage.source.digests import _stamps
+from storage.source.digests import file_stamps
 from storage.source.tree import list_tree
 from storage.workspace import locked, open_workspace
 from tasks.caching import Runtime
@@ -39,7 +39,7 @@ def test_all_files_are_read_again_when_asked_to(tmp_path: Path, monkeypatch: pyt
     status = file.stat()
     file.write_bytes(b"two")
     os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
-    stamp = _stamps(list_tree(str(collection)))["0.jpg"]
+    stamp = file_stamps(list_tree(str(collection)))["0.jpg"]
     with sqlite3.connect(open_workspace(workspace).known_files) as database:  # as if the change had left no trace
         database.execute("UPDATE digest SET stamp = ?", (stamp,))
     assert digest(workspace, collection) == before

@@ -17,8 +17,9 @@ import torch
 from storage.workspace import Workspace, locked
 from tasks import source
 from tasks.demo.collection import write_collection
-from tasks.features import extract as features_extract
-from tasks.training import ridge_stage, triplet_loop
+from tasks.features import stage as features_stage
+from tasks.model.methods import LABELS
+from tasks.training import ridge_stage, triplet_loop, triplet_stage
 from tests.command import SCENEKIN, Outcome, scenekin
 from tests.trained import (
     STEPS,
@@ -48,9 +49,11 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
         "run_id",
         "model",
         "candidates",
+        "baseline",
         "metrics",
         "promoted",
         "reason",
+        "warning",
         "report",
         "problem_counts",
         "stages",
@@ -70,8 +73,25 @@ def test_the_better_candidate_is_registered(trained: Trained, answer: dict[str, 
     best = max(candidates, key=lambda method: candidates[method]["ndcg_auc"])
     assert answer["metrics"] == {"validation": candidates[best]}
     (run,) = (run for run in trained.training_runs() if run.info.run_id == answer["run_id"])
-    assert run.info.run_name == best
+    assert run.info.run_name == f"{LABELS.get(best, best)} · {trained.collection.name} · v1"
     assert run.data.metrics["best_validation_ndcg_auc"] == pytest.approx(candidates[best]["ndcg_auc"], abs=0.1)
+
+
+def test_candidates_are_compared_with_the_best_untrained_baseline(answer: dict[str, Any]) -> None:
+    report = json.loads(Path(answer["report"]).with_name("report.json").read_text())
+    methods = report["methods"]
+    best = max((name for name in methods if name.startswith("baseline_")), key=lambda name: methods[name]["ndcg_auc"])
+    baseline = answer["baseline"]
+    assert baseline.keys() == {"method", "label", "metrics", "ndcg_auc_interval"}
+    assert (baseline["method"], baseline["label"]) == (best, methods[best]["label"])
+    assert baseline["ndcg_auc_interval"] == methods[best]["ndcg_auc_interval"]
+    for candidate in answer["candidates"]:
+        assert candidate["to_baseline"] == methods[candidate["method"]]["gain"]
+        difference = candidate["metrics"]["ndcg_auc"] - baseline["metrics"]["ndcg_auc"]
+        assert candidate["to_baseline"]["ndcg_auc"] == pytest.approx(difference)
+        assert candidate["to_baseline"]["over"] == best
+    gains = {candidate["to_best"] is None: candidate["to_baseline"] for candidate in answer["candidates"]}
+    assert (answer["warning"] is None) == (gains[True]["ndcg_auc_interval"][0] > 0)
 
 
 def test_learning_beats_chance(answer: dict[str, Any]) -> None:
@@ -94,7 +114,7 @@ def test_the_version_has_signature_example_and_metrics(trained: Trained, answer:
 
 
 def test_a_training_is_tracked(trained: Trained) -> None:
-    runs = {run.info.run_name: run for run in trained.training_runs()}
+    runs = {run.data.tags["method"]: run for run in trained.training_runs()}
     assert {name: run.info.status for name, run in runs.items()} == {"v_v": "FINISHED", "regression": "FINISHED"}
     assert runs["v_v"].data.params["training.dimension"] == runs["regression"].data.params["training.dimension"] == "24"
     assert runs["v_v"].data.metrics.keys() >= LOGGED
@@ -108,6 +128,7 @@ def test_the_report_opens_offline(answer: dict[str, Any]) -> None:
     assert [told for pair in addresses for told in pair if told and not told.startswith(("data:", "#"))] == []
     assert page.count("data:image/") >= 4
     assert json.loads(Path(answer["report"]).with_name("report.json").read_text())["split"] == "validation"
+    assert "<dd>(V,V), regression</dd>" in page
 
 
 def test_the_report_is_attached_to_the_run(trained: Trained, answer: dict[str, Any]) -> None:
@@ -130,14 +151,14 @@ def test_a_moved_workspace_and_collection_stay_cached(trained_copy: Trained) -> 
 
 
 def test_another_setting_of_one_candidate_reruns_that_candidate(trained_copy: Trained) -> None:
-    answer = trained_copy.train("ridge.dimension=12").answer
+    answer = trained_copy.train("regression.dimension=12").answer
     assert steps_run(answer) == {"ridge", "ridge embeds", "evaluation", "report"}
     assert answer["model"] == {"name": "scenekin", "version": 2, "aliases": ["challenger"]}
-    assert (answer["promoted"], answer["reason"]) == (False, "waits beside the champion")
+    assert (answer["promoted"], answer["reason"]) == (False, "kept as challenger; not in use")
 
 
 def test_an_equal_model_is_no_other_version(trained_copy: Trained) -> None:
-    answer = trained_copy.train("triplets.patience=9").answer
+    answer = trained_copy.train("v_v.patience=9").answer
     assert steps_run(answer) == {"triplets", "report"}
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
     assert registered_versions(trained_copy.workspace) == [1]
@@ -155,8 +176,8 @@ def test_another_train_image_reruns_all_that_sees_it(trained_copy: Trained, monk
         extracted.extend(paths)
         return extract(backbone, poolings, paths, *others, **options)
 
-    extract = features_extract.extract
-    monkeypatch.setattr(features_extract, "extract", spy)
+    extract = features_stage.extract
+    monkeypatch.setattr(features_stage, "extract", spy)
     changed = change_image(trained_copy.collection, "train")
     answer = trained_copy.train().answer
     assert steps_run(answer) == set(STEPS) - {"vocabulary", "validation features", "neighbours"}
@@ -213,10 +234,10 @@ def test_little_memory_takes_landmarks(trained_copy: Trained, monkeypatch: pytes
         newest = max(files, key=lambda file: file.stat().st_mtime)
         return str(json.loads(newest.read_text())["solver"])
 
-    trained_copy.train("ridge.landmarks=20")
+    trained_copy.train("regression.landmarks=20")
     assert solver() == "exact kernel"
     monkeypatch.setattr("tasks.training.task.usable_memory", lambda: 100)
-    assert "ridge" in steps_run(trained_copy.train("ridge.landmarks=20").answer)
+    assert "ridge" in steps_run(trained_copy.train("regression.landmarks=20").answer)
     assert solver() == "20 landmarks"
 
 
@@ -279,10 +300,10 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 TINY = (
     "candidates=[v_v]",
     "backbone.size=64",
-    "triplets.dimension=8",
-    "triplets.refreshes=1",
-    "triplets.batch=8",
-    "triplets.updates=2",
+    "v_v.dimension=8",
+    "v_v.refreshes=1",
+    "v_v.batch=8",
+    "v_v.updates=2",
 )
 
 
@@ -292,7 +313,7 @@ def train_small(trained: Trained, small: Path, *assignments: str) -> Outcome:
 
 
 def test_the_backbone_can_be_trained_too(trained_copy: Trained, small: Path) -> None:
-    finetuned = "triplets.backbone=finetuned", "triplets.pooling.kind=rmac_max"
+    finetuned = "v_v.backbone=finetuned", "v_v.pooling.kind=rmac_max"
     answer = train_small(trained_copy, small, *finetuned).answer
     assert answer["model"] == {"name": "scenekin", "version": 2, "aliases": ["challenger"]}
     assert [candidate["method"] for candidate in answer["candidates"]] == ["v_v"]
@@ -305,7 +326,7 @@ def test_another_backbone_takes_its_weights_from_a_file(trained_copy: Trained, s
     torch.manual_seed(0)
     weights = tmp_path / "weights.pth"
     torch.save(torchvision.models.resnet18(weights=None).state_dict(), weights)
-    settings = "backbone.name=resnet18", "triplets.pooling.kind=gem"
+    settings = "backbone.name=resnet18", "v_v.pooling.kind=gem"
     answer = train_small(trained_copy, small, *settings, f"backbone.weights={weights}").answer
     assert answer["model"]["version"] == 2
     assert answer["stages"][-2]["name"] == "evaluate"
@@ -313,7 +334,7 @@ def test_another_backbone_takes_its_weights_from_a_file(trained_copy: Trained, s
     again = train_small(trained_copy, small, *settings, f"backbone.weights={moved}").answer
     assert all(stage["cached"] for stage in again["stages"])
     gone = train_small(trained_copy, small, *settings, f"backbone.weights={weights}")
-    assert f"No weights file at {weights}" in gone.sentence
+    assert f"No such weights file: {weights}" in gone.sentence
 
 
 # What stops a training.
@@ -344,39 +365,61 @@ def test_a_training_that_ends_early_registers_nothing(
         raise error
 
     monkeypatch.setattr(ridge_stage, "best_of", fail)
-    assert trained_copy.train("ridge.dimension=12").sentence == sentence
+    assert trained_copy.train("regression.dimension=12").sentence == sentence
     assert trained_copy.training_runs()[0].info.status == status
     assert registered_versions(trained_copy.workspace) == [1]
 
 
 def test_a_rate_at_which_training_diverges_is_never_the_best(trained_copy: Trained) -> None:
-    sentence = trained_copy.train("candidates=[v_v]", "triplets.learning_rate=1e30").sentence
-    assert "Training collapsed: all images came to look alike; lower the learning rate" in sentence
+    sentence = trained_copy.train("candidates=[v_v]", "v_v.learning_rate=1e30").sentence
+    assert "Training collapsed: all images got nearly the same embedding; lower the learning rate" in sentence
     assert registered_versions(trained_copy.workspace) == [1]
+
+
+def test_a_candidate_that_cannot_win_is_stopped(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The regression is trained first; its score, in whole points, is to beat and part of the key."""
+    beaten: list[object] = []
+    train = triplet_stage.train_triplets
+
+    def spy(*given: Any, **options: Any) -> Any:
+        beaten.append(options["beat"])
+        return train(*given, **{**options, "beat": 101})
+
+    monkeypatch.setattr(triplet_stage, "train_triplets", spy)
+    long = "v_v.refreshes=9", "v_v.patience=2"
+    outcome = trained_copy.train(*long)
+    assert steps_run(outcome.answer) >= {"triplets"}
+    (candidate,) = (each for each in outcome.answer["candidates"] if each["method"] == "regression")
+    assert beaten == [pytest.approx(candidate["metrics"]["ndcg_auc"] - 0.5, abs=0.6)]
+    assert isinstance(beaten[0], int)
+    assert "(V,V) was stopped after 2 of 9 refreshes" in Path(outcome.answer["report"]).read_text()
+    trained_copy.train(*long, "stop_hopeless=false")
+    assert beaten[1:] == [None]
 
 
 def test_a_loss_that_is_not_finite_ends_training(trained_copy: Trained) -> None:
     """P04: the loss, the step and the images are named; the run is FAILED, and what was registered stays so."""
-    sentence = trained_copy.train("candidates=[v_v]", "triplets.margin=1e39").sentence
-    assert re.search(r"The loss is (nan|inf) at update 1, with .+; training stops\.", sentence)
+    sentence = trained_copy.train("candidates=[v_v]", "v_v.margin=1e39").sentence
+    assert re.search(r"Training stopped: the loss is (nan|inf) at update 1, in a batch with .+\.", sentence)
     assert trained_copy.training_runs()[0].info.status == "FAILED"
     assert registered_versions(trained_copy.workspace) == [1]
 
 
 def test_a_candidate_that_collapsed_is_left_out_and_said(
-    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch
+    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(triplet_loop, "COLLAPSED_SPREAD", 2.0)
-    outcome = trained_copy.train("triplets.margin=0.11")
+    outcome = trained_copy.train("v_v.margin=0.11")
     assert [candidate["method"] for candidate in outcome.answer["candidates"]] == ["regression"]
-    assert "v_v collapsed" in outcome.err
-    assert "v_v collapsed" in Path(outcome.answer["report"]).read_text()
+    assert "(V,V) collapsed" in caplog.text
+    assert "(V,V) stopped early at 1 of 3: training collapsed" in outcome.err
+    assert "(V,V) collapsed" in Path(outcome.answer["report"]).read_text()
     registered = registered_versions(trained_copy.workspace)
-    assert "Training collapsed" in trained_copy.train("triplets.margin=0.11", "candidates=[v_v]").sentence
+    assert "Training collapsed" in trained_copy.train("v_v.margin=0.11", "candidates=[v_v]").sentence
     assert registered_versions(trained_copy.workspace) == registered
 
 
-LONG = ("candidates=[v_v]", "triplets.refreshes=40", "triplets.patience=40")
+LONG = ("candidates=[v_v]", "v_v.refreshes=40", "v_v.patience=40")
 
 
 def start_and_signal(trained: Trained, number: int) -> Outcome:
@@ -402,7 +445,7 @@ def test_a_killed_training_is_taken_up_again(trained_copy: Trained) -> None:
     assert start_and_signal(trained_copy, signal.SIGKILL).code == -signal.SIGKILL
     (killed,) = (run for run in trained_copy.training_runs() if run.info.status == "RUNNING")
     (checkpoint,) = (trained_copy.workspace / "work").glob("training/*/checkpoint.pt")
-    reached = torch.load(checkpoint, weights_only=True)["progress"]["refresh"]
+    reached = torch.load(checkpoint, weights_only=True)["state"]["refresh"]
     assert 0 < reached < 40
 
     resumed_at = time.time_ns() // 1_000_000

@@ -8,11 +8,10 @@ from starlette.testclient import TestClient
 
 from scenekin import Searcher
 from scenekin.web.app import create_app
-from scenekin.web.served_index import Served
-from storage.index.manifest import Approximate
+from scenekin.web.served_index import ServedIndex
 from storage.index.versions import current_manifest
 from storage.workspace import Workspace
-from tasks.search.task import write_approximate
+from tasks.search.stage import write_approximate
 from tests.command import scenekin
 from tests.indexes import counts, publish_images, versions
 
@@ -61,22 +60,13 @@ def test_it_never_answers_below_what_is_asked_for(searcher: Searcher, monkeypatc
 def test_the_api_looks_at_as_much_as_it_is_asked_for(
     workspace: Workspace, searcher: Searcher, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Served, "no_words", "there is no model")
+    monkeypatch.setattr(ServedIndex, "no_words", "there is no model")
     with TestClient(create_app(workspace)) as client:
         for recall in (0.9, 1):
             answer = client.get("/api/search", params={"id": "0000.jpg", "recall": recall}).json()
             expected = searcher.nearest(searcher.query(image_id="0000.jpg"), 10, recall)
             assert answer["index"]["recall"] == searcher.effort(10, recall)[1]
             assert [found["score"] for found in answer["results"]] == [result.score for result in expected]
-
-
-def test_the_least_effort_that_was_measured_to_be_enough_is_taken() -> None:
-    approximate = Approximate(file={}, recall={10: {1: 0.5, 2: 0.9, 4: 0.8, 8: 0.99}, 100: {1: 0.2, 2: 0.95}})
-    asked = {(10, 0.0): (1, 0.5), (3, 0.6): (2, 0.9), (10, 0.95): (8, 0.99), (11, 0.9): (2, 0.95)}
-    assert {key: approximate.effort(*key) for key in asked} == asked
-    assert approximate.effort(10, 0.995) is None
-    assert approximate.effort(101, 0.1) is None
-    assert Approximate(file={}, recall={10: {}, 100: {}}).effort(10, 0) is None
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_the_command_lists_what_it_refused(trained: Trained, tmp_path: Path) -> 
     out, workspace = tmp_path / "out.parquet", ("--workspace", trained.workspace)
     answer = scenekin("search", tmp_path / "list.csv", "--out", out, "--add", "zeppelin", *workspace, "--json").answer
     assert (answer["listed"], answer["answered"], answer["out"]) == (2, 1, str(out))
-    assert answer["refused"] == [{"item": str(images[-1]), "reason": "not an image of a known type"}]
+    assert answer["refused"] == [{"item": str(images[-1]), "reason": "not an image, or of an unknown type"}]
     assert answer["query"]["unknown_terms"] == ["zeppelin"]
     assert pq.read_table(out).num_rows == 10
     told = scenekin("search", "--ids", "all", "--out", out, "--top", 1, *workspace)

@@ -2,9 +2,10 @@ from pathlib import Path
 
 import pytest
 import yaml
+from pydantic import BaseModel
 
 from flows.config import Config
-from scenekin.config_file import preset_names, read_config
+from scenekin.config_file import config_text, preset_names, read_config
 from tasks.errors import InputError
 
 
@@ -22,15 +23,15 @@ def refusal(file: Path | None, *assignments: str) -> str:
     return sentence
 
 
-def test_without_anything_it_is_the_default() -> None:
+def test_without_a_file_or_assignments_the_defaults_hold() -> None:
     assert read_config(None, []) == Config()
 
 
-def test_an_assignment_comes_after_the_file(file: Path) -> None:
-    file.write_text("seed: 3\ntriplets:\n  margin: 0.3\n  pooling: {kind: gem}\n")
-    config = read_config(file, ["triplets.margin=0.4", "triplets.pooling.gem_power=2", "ridge.dimension=8"])
-    assert (config.seed, config.triplets.margin, config.ridge.dimension) == (3, 0.4, 8)
-    assert (config.triplets.pooling.kind, config.triplets.pooling.gem_power) == ("gem", 2.0)
+def test_assignments_override_the_file(file: Path) -> None:
+    file.write_text("seed: 3\nv_v:\n  margin: 0.3\n  pooling: {kind: gem}\n")
+    config = read_config(file, ["v_v.margin=0.4", "v_v.pooling.gem_power=2", "regression.dimension=8"])
+    assert (config.seed, config.v_v.margin, config.regression.dimension) == (3, 0.4, 8)
+    assert (config.v_v.pooling.kind, config.v_v.pooling.gem_power) == ("gem", 2.0)
 
 
 def test_an_empty_file_changes_nothing(file: Path) -> None:
@@ -39,12 +40,12 @@ def test_an_empty_file_changes_nothing(file: Path) -> None:
 
 
 def test_a_preset_is_taken_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    config = read_config(Path("paper"), ["triplets.margin=0.3"])
+    config = read_config(Path("paper"), ["v_v.margin=0.3"])
     assert (config.backbone.name, config.backbone.size) == ("resnet101", 576)
     assert config.candidates == ("wsabie", "v_v", "vt_v")
-    assert (config.triplets.margin, config.joint.margin, config.wsabie.margin) == (0.3, 0.1, 0.1)
+    assert (config.v_v.margin, config.vt_v.margin, config.wsabie.margin) == (0.3, 0.1, 0.1)
     assert {settings.backbone for settings in config.triplet_settings().values()} == {"finetuned"}
-    assert (config.joint.hardest, config.joint.pooling.kind, config.joint.rate) == (100, "rmac_max", 1e-5)
+    assert (config.vt_v.hardest, config.vt_v.pooling.kind, config.vt_v.rate) == (100, "rmac_max", 1e-5)
     monkeypatch.chdir(tmp_path)
     Path("paper").write_text("seed: 4")
     assert read_config(Path("paper"), []).seed == 4
@@ -55,52 +56,101 @@ def test_every_preset_is_a_config(preset: str) -> None:
     assert set(read_config(Path(preset), []).candidates) >= {"wsabie", "v_v", "vt_v"}
 
 
-def test_the_printed_defaults_are_a_config(file: Path) -> None:
-    file.write_text(yaml.safe_dump(Config().model_dump(mode="json")))
-    assert read_config(file, []) == Config()
+@pytest.mark.parametrize("preset", [None, *map(Path, preset_names())])
+def test_printed_settings_can_be_read_back(preset: Path | None, file: Path) -> None:
+    config = read_config(preset, [])
+    file.write_text(config_text(config), encoding="utf-8")
+    assert read_config(file, []) == config
+
+
+def test_printed_settings_include_every_value_but_repeat_no_section() -> None:
+    text = config_text(read_config(Path("paper"), []))
+    assert yaml.safe_load(text) == read_config(Path("paper"), []).model_dump(mode="json")
+    assert text.count("hardest: 100") == 1
+    assert "vt_v: *v_v\n" in text
+    assert config_text(read_config(Path("paper"), ["wsabie.margin=0.4"])).count("hardest: 100") == 2
+
+
+def sections(config: BaseModel) -> list[BaseModel]:
+    return [config, *(inner for _, value in config if isinstance(value, BaseModel) for inner in sections(value))]
+
+
+def test_every_printed_setting_is_preceded_by_its_meaning() -> None:
+    lines = [line.strip() for line in config_text(Config()).splitlines()]
+    assert all(line.startswith("# ") and line.endswith((".", ")")) for line in lines[::2])
+    assert not any(line.startswith("#") for line in lines[1::2])
+    fields = [field for section in sections(Config()) for field in type(section).model_fields.values()]
+    assert [field for field in fields if not field.description] == []
+
+
+@pytest.mark.parametrize(
+    ("former", "current"),
+    [("triplets.margin", "v_v.margin"), ("joint.margin", "vt_v.margin"), ("ridge.dimension", "regression.dimension")],
+)
+def test_former_section_names_still_work(former: str, current: str, file: Path) -> None:
+    expected = read_config(None, [f"{current}=5"])
+    assert read_config(None, [f"{former}=5"]) == expected
+    section, name = former.split(".")
+    file.write_text(f"{section}: {{{name}: 5}}\n")
+    assert read_config(file, []) == expected
+    assert read_config(file, [f"{current}=6"]) == read_config(None, [f"{current}=6"])
+
+
+def test_settings_of_models_registered_under_former_names_are_read() -> None:
+    config = Config.model_validate_json('{"triplets": {"margin": 0.3}, "ridge": {"kernel": "linear"}}')
+    assert (config.v_v.margin, config.regression.kernel) == (0.3, "linear")
+
+
+def test_both_names_of_a_section_are_refused(file: Path) -> None:
+    file.write_text("triplets: {margin: 0.3}\nv_v: {margin: 0.4}\n")
+    assert "triplets is the former name of v_v" in refusal(file)
 
 
 @pytest.mark.parametrize(
     ("assignment", "value"),
     [
-        ("triplets.learning_rate=1e-4", 1e-4),
-        ("triplets.learning_rate=0.0001", 1e-4),
-        ("triplets.learning_rate= 1.0e-4", 1e-4),
+        ("v_v.learning_rate=1e-4", 1e-4),
+        ("v_v.learning_rate=0.0001", 1e-4),
+        ("v_v.learning_rate= 1.0e-4", 1e-4),
     ],
 )
-def test_numbers_may_be_written_as_people_do(assignment: str, value: float) -> None:
-    assert read_config(None, [assignment]).triplets.learning_rate == value
+def test_numbers_are_read_in_every_common_form(assignment: str, value: float) -> None:
+    assert read_config(None, [assignment]).v_v.learning_rate == value
 
 
-def test_lists_and_nothing_can_be_assigned() -> None:
-    config = read_config(None, ["candidates=[regression]", "ridge.penalties=[1, 2.5]", "backbone.weights=null"])
-    assert (config.candidates, config.ridge.penalties, config.backbone.weights) == (("regression",), (1.0, 2.5), None)
+def test_lists_and_null_can_be_assigned() -> None:
+    config = read_config(None, ["candidates=[regression]", "regression.penalties=[1, 2.5]", "backbone.weights=null"])
+    assert (config.candidates, config.regression.penalties, config.backbone.weights) == (
+        ("regression",),
+        (1.0, 2.5),
+        None,
+    )
 
 
 @pytest.mark.parametrize(
     ("assignment", "words"),
     [
         ("sede=1", ["unknown setting sede", "scenekin config"]),
-        ("triplets.margins=1", ["unknown setting triplets.margins"]),
+        ("v_v.margins=1", ["unknown setting v_v.margins"]),
         ("seed=many", ["seed", "'many'"]),
-        ("triplets.margin=-1", ["triplets.margin", "-1", "greater than 0"]),
-        ("triplets.pooling.kind=max", ["triplets.pooling.kind", "'max'", "'gem'"]),
+        ("v_v.margin=-1", ["v_v.margin", "-1", "greater than 0"]),
+        ("v_v.pooling.kind=max", ["v_v.pooling.kind", "'max'", "'gem'"]),
         ("captions.language=klingon", ["captions.language", "'klingon'", "english"]),
         ("collection.test_fraction=0.95", ["test_fraction leave nothing to train on"]),
-        ("triplets=3", ["triplets cannot be 3"]),
+        ("v_v=3", ["v_v cannot be 3"]),
         ("seed.x=[1, 2", ["'[1, 2'"]),
         ("seed", ["seed", "key=value"]),
         ("=1", ["key=value"]),
     ],
 )
-def test_a_wrong_assignment_is_named(assignment: str, words: list[str]) -> None:
+def test_an_invalid_assignment_is_named(assignment: str, words: list[str]) -> None:
     sentence = refusal(None, assignment)
     assert [word for word in words if word not in sentence] == []
 
 
-def test_a_value_has_no_settings_below_it(file: Path) -> None:
+def test_a_single_value_has_no_settings_below_it(file: Path) -> None:
     file.write_text("seed: 3\n")
-    assert "seed is a single setting, not a group" in refusal(file, "seed.x=1")
+    assert "seed is a single setting, not a section" in refusal(file, "seed.x=1")
 
 
 @pytest.mark.parametrize(
@@ -116,18 +166,18 @@ def test_a_value_has_no_settings_below_it(file: Path) -> None:
         (b"seed: 2024-01-01\n", "seed cannot be"),
     ],
 )
-def test_a_file_that_is_no_config_is_named(file: Path, content: bytes, words: str) -> None:
+def test_an_invalid_file_is_named(file: Path, content: bytes, words: str) -> None:
     file.write_bytes(content)
     assert words in refusal(file)
 
 
-def test_a_file_has_to_be_there(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     sentence = refusal(tmp_path / "none.yaml")
     assert f"No such settings file or preset: '{tmp_path / 'none.yaml'}'; presets are all-methods," in sentence
     assert f"Cannot read the settings file {tmp_path}: Is a directory." in refusal(tmp_path)
 
 
-def test_all_that_is_wrong_is_said_at_once() -> None:
-    sentence = refusal(None, "sede=1", "triplets.batch=0")
+def test_all_errors_are_reported_at_once() -> None:
+    sentence = refusal(None, "sede=1", "v_v.batch=0")
     assert "sede" in sentence
-    assert "triplets.batch" in sentence
+    assert "v_v.batch" in sentence

@@ -8,7 +8,7 @@ import pytest
 
 from scenekin import Searcher
 from scenekin.commands.index import index_text
-from scenekin.console import image_text, interval_text, number_text, refusal_lines
+from scenekin.console import image_text, refusal_lines
 from tests.command import scenekin, scenekin_process
 from tests.trained import Trained
 
@@ -50,11 +50,6 @@ def test_refusals_are_summarised(count: int) -> None:
     lines = refusal_lines([{"item": f"{number}.jpg", "reason": "empty file"} for number in range(count)])
     assert lines[:3] == [f"  refused {number}.jpg: empty file" for number in range(min(3, count))]
     assert lines[3:] == ([f"  and {count - 3} more; --json lists all"] if count > 3 else [])
-
-
-def test_numbers_parse() -> None:
-    assert (number_text(-1.24), number_text(67.25), number_text(None)) == ("-1.2", "67.2", "-")
-    assert (interval_text((-1.24, 2)), interval_text(None)) == ("[-1.2, 2.0]", "")
 
 
 def test_an_image_is_shown_by_path_id_and_caption(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,7 +72,7 @@ def test_a_broken_row_is_refused_and_the_rest_is_asked(folder: Path) -> None:
 def test_the_column_may_be_named_and_otherwise_has_to_be_clear(folder: Path) -> None:
     (folder / "list.csv").write_text("first,second\na.jpg,below/b.PNG\n")
     with pytest.raises(
-        InputError, match=r"which column of list\.csv names the images: first, second; .* --image-column"
+        InputError, match=r"which column of list\.csv names the images \(first, second\); .* --image-column"
     ):
         list_queries(folder / "list.csv")
     assert list_queries(folder / "list.csv", "second").names == ("below/b.PNG",)

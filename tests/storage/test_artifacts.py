@@ -4,8 +4,18 @@ from pathlib import Path
 
 import pytest
 
-from storage.artifacts import MANIFEST, Artifact, find_artifact, folder_of, narrow, seconds_of, write_artifact
-from storage.atomic import fresh_folder
+from storage.artifacts import (
+    MANIFEST,
+    Artifact,
+    clear_leftovers,
+    find_artifact,
+    folder_of,
+    narrow,
+    seconds_of,
+    write_artifact,
+)
+from storage.atomic import temporary_path
+from storage.faults import FaultPoint, inject
 from storage.workspace import Workspace
 
 FILES = {"table.parquet": "rows", "below/model.bin": "weights"}
@@ -56,38 +66,34 @@ def test_what_is_not_whole_is_absent_until_it_is_written_again(fault: str, works
     assert find_artifact(workspace, "stage", "k1") == artifact
 
 
-def test_a_failure_leaves_nothing(workspace: Workspace) -> None:
-    def fail(folder: Path) -> None:
-        (folder / "half").write_text("half")
+def test_an_interrupt_before_the_rename_leaves_nothing(workspace: Workspace) -> None:
+    def interrupt(folder: Path) -> None:
+        assert (folder / MANIFEST).exists()
+        assert find_artifact(workspace, "stage", "k1") is None
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt):
-        write_artifact(workspace, "stage", "k1", fail)
+    with inject(FaultPoint.ARTIFACT_WRITTEN, interrupt), pytest.raises(KeyboardInterrupt):
+        write(workspace)
     assert find_artifact(workspace, "stage", "k1") is None
     assert list((workspace.artifacts / "stage").iterdir()) == []
 
 
-def test_a_failure_leaves_what_was_there(workspace: Workspace) -> None:
+def test_leftovers_of_killed_processes_are_cleared(workspace: Workspace) -> None:
     artifact = write(workspace)
-
-    def fail(folder: Path) -> None:
-        (folder / "half").write_text("half")
-        raise ZeroDivisionError
-
-    with pytest.raises(ZeroDivisionError), fresh_folder(folder_of(workspace, artifact)) as folder:
-        fail(folder)
+    places = [
+        workspace.artifacts / "stage" / "k2",
+        workspace.models / "m1",
+        workspace.index / "main" / "CURRENT",
+        workspace.index / "main" / "1" / "verified.json",
+    ]
+    for number, place in enumerate(places):
+        leftover = temporary_path(place)
+        leftover.parent.mkdir(parents=True, exist_ok=True)
+        leftover.mkdir() if number % 2 else leftover.touch()
+    (workspace.root / ".demo-1").mkdir()
+    clear_leftovers(workspace)
     assert find_artifact(workspace, "stage", "k1") == artifact
-    assert [path.name for path in (workspace.artifacts / "stage").iterdir()] == ["k1"]
-
-
-def test_nothing_is_seen_before_it_is_whole(workspace: Workspace) -> None:
-    def look(folder: Path) -> None:
-        (folder / "half").write_text("half")
-        assert find_artifact(workspace, "stage", "k1") is None
-        assert not (workspace.artifacts / "stage" / "k1").exists()
-
-    write_artifact(workspace, "stage", "k1", look)
-    assert [path.name for path in (workspace.artifacts / "stage").iterdir()] == ["k1"]
+    assert [path for path in workspace.root.rglob("*") if path.name.startswith(".")] == []
 
 
 def test_the_digest_is_that_of_names_and_contents(workspace: Workspace, tmp_path: Path) -> None:

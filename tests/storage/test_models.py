@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from storage.errors import StorageError
+from storage.faults import FaultPoint, inject
 from storage.models import keep_model, refer_to_model, sound_model
 from storage.workspace import Workspace
 
@@ -59,7 +60,10 @@ def test_keeping_twice_changes_nothing(workspace: Workspace) -> None:
 
 @pytest.mark.parametrize(
     ("damage", "words"),
-    [(lambda file: file.write_text("wei"), "another than its name says"), (Path.unlink, "gone")],
+    [
+        (lambda file: file.write_text("wei"), "does not match its recorded digest"),
+        (Path.unlink, "is missing or incomplete"),
+    ],
 )
 def test_a_damaged_kept_model_is_refused_and_replaced(
     damage: Callable[[Path], object], words: str, workspace: Workspace
@@ -68,7 +72,17 @@ def test_a_damaged_kept_model_is_refused_and_replaced(
     kept = keep_model(workspace, model)
     assert sound_model(workspace, kept) == workspace.root / kept.path
     damage(workspace.root / kept.path / "model.safetensors")
-    with pytest.raises(StorageError, match=f"{workspace.root / kept.path} is {words}; run `scenekin train"):
+    with pytest.raises(StorageError, match=f"{workspace.root / kept.path} {words}; run `scenekin train"):
         sound_model(workspace, kept)
     assert keep_model(workspace, model) == kept
     assert sound_model(workspace, kept).joinpath("model.safetensors").read_text() == "weights"
+
+
+def test_an_interrupt_once_a_model_is_kept_does_no_harm(workspace: Workspace) -> None:
+    def interrupt(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    model = refer_to_model(workspace, model_folder(workspace, "k1"))
+    with inject(FaultPoint.MODEL_KEPT, interrupt), pytest.raises(KeyboardInterrupt):
+        keep_model(workspace, model)
+    assert sound_model(workspace, keep_model(workspace, model)) == workspace.models / model.digest

@@ -7,9 +7,10 @@ import pandas as pd
 import pytest
 
 from storage.errors import StorageError
+from storage.faults import FaultPoint, inject
 from storage.models import ModelRef
-from storage.registry import Registered, Served, find_model, register, renew_version
-from storage.tracking import tracking_client, training_run
+from storage.registry import ModelPackage, Registered, VersionInfo, find_model, register, renew_version
+from storage.tracking import RunPage, tracking_client, training_run
 from storage.workspace import Workspace
 
 DEFINITION = """
@@ -43,13 +44,13 @@ def empty(tmp_path_factory: pytest.TempPathFactory) -> Workspace:
 
 
 @pytest.fixture(scope="module")
-def served(tmp_path_factory: pytest.TempPathFactory) -> Served:
-    """How a model is served that needs none of our code, but some that travels with it."""
-    folder = tmp_path_factory.mktemp("served")
+def package(tmp_path_factory: pytest.TempPathFactory) -> ModelPackage:
+    """A model that needs none of our code, but some that travels with it."""
+    folder = tmp_path_factory.mktemp("package")
     (folder / "code").mkdir()
     (folder / "code" / "travelling.py").write_text("def double(value):\n    return 2 * value\n")
     (folder / "definition.py").write_text(DEFINITION)
-    return Served(
+    return ModelPackage(
         python_model=folder / "definition.py",
         code=folder / "code",
         input_example=pd.DataFrame({"image": [b"abc"]}),
@@ -66,25 +67,28 @@ def model(workspace: Workspace, digest: str, scale: int = 1) -> ModelRef:
 
 
 @pytest.fixture(scope="module")
-def workspace(empty: Workspace, served: Served, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
+def workspace(empty: Workspace, package: ModelPackage, tmp_path_factory: pytest.TempPathFactory) -> Workspace:
     """Three models registered one after another."""
     workspace = Workspace(tmp_path_factory.mktemp("registry") / "workspace")
     shutil.copytree(empty.root, workspace.root)
     for number, digest in enumerate(("one", "two", "three"), start=1):
-        best, other = model(workspace, digest, scale=number), model(workspace, f"beside {digest}")
-        with training_run(workspace, digest, workspace.root / f"run {digest}") as log:
-            pass
-        register(
-            workspace,
-            log.run_id,
-            best,
-            candidates={"v_v": best, "regression": other},
-            config=f"config of {digest}",
-            card=f"# card of {digest}",
-            metrics={"ndcg_auc": 40.0 + number, "ndcg_at_10": 0.5},
-            served=served,
-        )
+        train_and_register(workspace, digest, package, number)
     return workspace
+
+
+def train_and_register(workspace: Workspace, digest: str, package: ModelPackage, number: int = 1) -> Registered:
+    best, other = model(workspace, digest, scale=number), model(workspace, f"beside {digest}")
+    page = RunPage("v_v", "(V,V)", f"photos {digest}", "/photos", "d")
+    with training_run(workspace, page, workspace.root / f"run {digest}") as log:
+        pass
+    info = VersionInfo(
+        candidates={"v_v": best, "regression": other},
+        config=f"config of {digest}",
+        card=f"# card of {digest}",
+        tags={"format": "imagefolder"},
+    )
+    metrics = {"ndcg_auc": 40.0 + number, "ndcg_at_10": 0.5}
+    return register(workspace, log.run_id, best, info=info, metrics=metrics, package=package)
 
 
 @pytest.mark.parametrize(
@@ -117,13 +121,13 @@ def test_a_version_says_all_that_evaluating_it_takes(workspace: Workspace) -> No
         reason="the first version",
         config="config of one",
     )
-    assert find_model(workspace, "3").reason == "waits beside the champion"
+    assert find_model(workspace, "3").reason == "kept as challenger; not in use"
 
 
 def renew(workspace: Workspace, version: Registered) -> Registered:
     """Train again what gives this version."""
     card = f"# card of {version.model.digest}"
-    same = renew_version(workspace, version.model, candidates=version.candidates, config=version.config, card=card)
+    same = renew_version(workspace, version.model, VersionInfo(version.candidates, version.config, card))
     assert same is not None
     return same
 
@@ -146,7 +150,7 @@ def test_a_version_is_described_by_its_card_that_lies_with_its_run(
 def test_a_known_model_is_found_by_its_digest_and_brought_up_to_date(workspace: Workspace) -> None:
     before, last = find_model(workspace, "2"), find_model(workspace, "3")
     beside = {"v_v": ModelRef(path="models/new", digest="new")}
-    renewed = renew_version(workspace, ModelRef(path="", digest="two"), candidates=beside, config="new", card="# new")
+    renewed = renew_version(workspace, ModelRef(path="", digest="two"), VersionInfo(beside, "new", "# new"))
     assert renewed == find_model(workspace, "2")
     assert (renewed.config, renewed.candidates) == ("new", beside)
     assert (renewed.version, renewed.aliases) == (2, ("challenger",))  # what was trained last challenges
@@ -158,7 +162,7 @@ def test_a_known_model_is_found_by_its_digest_and_brought_up_to_date(workspace: 
 
 def test_an_unknown_model_is_not_renewed(workspace: Workspace) -> None:
     unknown = ModelRef(path="models/one", digest="beside one")
-    assert renew_version(workspace, unknown, candidates={}, config="", card="") is None
+    assert renew_version(workspace, unknown, VersionInfo({}, "", "")) is None
 
 
 def test_a_version_is_written_to_only_where_its_card_changed(workspace: Workspace) -> None:
@@ -176,7 +180,7 @@ def test_a_lost_champion_is_named_again_and_the_reason_is_true(workspace: Worksp
     tracking_client(workspace).delete_registered_model_alias("scenekin", "champion")
     renewed = renew(workspace, champion)
     assert renewed.aliases == champion.aliases
-    assert renewed.reason == "no other was champion"
+    assert renewed.reason == "there was no champion"
     assert find_model(workspace, "3").aliases == ("challenger",)
 
 
@@ -187,7 +191,7 @@ def test_a_model_that_is_not_there_is_named(workspace: Workspace, name: str) -> 
 
 
 def test_where_nothing_is_registered_nothing_is_found(empty: Workspace) -> None:
-    assert renew_version(empty, ModelRef(path="models/one", digest="one"), candidates={}, config="", card="") is None
+    assert renew_version(empty, ModelRef(path="models/one", digest="one"), VersionInfo({}, "", "")) is None
     with pytest.raises(StorageError, match="There is no model 'champion'"):
         find_model(empty, "champion")
 
@@ -212,3 +216,37 @@ def test_the_logged_model_has_its_metrics_an_example_and_what_it_needs(workspace
     assert (folder / "input_example.json").exists()
     assert folder.is_relative_to(workspace.mlflow_artifacts)
     assert client.get_run(str(version.run_id)).info.status == "FINISHED"
+
+
+def test_a_version_and_its_run_say_what_they_are(workspace: Workspace) -> None:
+    client = tracking_client(workspace)
+    version = client.get_model_version("scenekin", "2")
+    run = client.get_run(str(version.run_id))
+    assert run.info.run_name == "(V,V) · photos two · v2"
+    for tags in (version.tags, run.data.tags):
+        assert {name: tags[name] for name in ("method", "collection", "format")} == {
+            "method": "v_v",
+            "collection": "photos two",
+            "format": "imagefolder",
+        }
+    assert "champion" in client.get_registered_model("scenekin").description
+
+
+@pytest.mark.parametrize("point", [FaultPoint.MODEL_REGISTERED, FaultPoint.REASON_SET])
+def test_an_interrupted_registration_is_completed_the_next_time(
+    point: FaultPoint, empty: Workspace, package: ModelPackage, tmp_path: Path
+) -> None:
+    def interrupt(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    workspace = Workspace(tmp_path / "workspace")
+    shutil.copytree(empty.root, workspace.root)
+    with inject(point, interrupt), pytest.raises(KeyboardInterrupt):
+        train_and_register(workspace, "one", package)
+    best, other = (model(workspace, digest) for digest in ("one", "beside one"))
+    info = VersionInfo({"v_v": best, "regression": other}, "config of one", "# card of one")
+    renewed = renew_version(workspace, best, info)
+    assert renewed is not None
+    assert (renewed.version, renewed.aliases, renewed.reason) == (1, ("champion",), "the first version")
+    assert renewed == find_model(workspace, "champion")
+    assert described(workspace, renewed) == ("# card of one", "# card of one")

@@ -1,4 +1,5 @@
 import os
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -87,8 +88,26 @@ def test_the_newest_is_asked_first_and_what_has_nothing_new_is_not_read(
         return read_batches(path, columns)
 
     monkeypatch.setattr("storage.reuse.read_batches", noted)
-    for time, (key, rows) in enumerate({"k1": {"a": 1.0, "b": 1}, "k3": {"a": 2}, "k2": {"a": 3, "c": 3}}.items()):
+    for newness, (key, rows) in enumerate({"k1": {"a": 1.0, "b": 1}, "k3": {"a": 2}, "k2": {"a": 3, "c": 3}}.items()):
         keep(workspace, key, rows)
-        os.utime(workspace.artifacts / "features" / key / "artifact.json", (time, time))
+        os.utime(workspace.artifacts / "features" / key / "artifact.json", (newness, newness))
     assert found(workspace, "a", "b", "x") == [("a", 3), ("b", 1)]
     assert read == ["k2", "k1"]
+
+
+def test_a_value_that_a_file_has_twice_comes_once(workspace: Workspace) -> None:
+    table = pa.table({"sha256": ["a", "b", "a"], "gap": [1.0, 2.0, 1.0]}).replace_schema_metadata({"recipe": "r"})
+    write_artifact(workspace, "features", "k1", lambda folder: write_table(folder / FILE, table))
+    assert sorted(found(workspace, "a", "b")) == [("a", 1), ("b", 2)]
+
+
+def test_the_time_grows_linearly_with_the_rows(workspace: Workspace) -> None:
+    def seconds(rows: int) -> float:
+        wanted = {f"{row:064}" for row in range(rows)}
+        keep(workspace, f"k{rows}", dict.fromkeys(sorted(wanted), 1.0))
+        started = time.process_time()
+        assert sum(batch.num_rows for batch in known_rows(workspace, "features", FILE, "r", wanted)) == rows
+        return time.process_time() - started
+
+    small, large = seconds(20_000), seconds(160_000)
+    assert large < 20 * small  # it was 64 times as long when the missing digests were sorted for each batch

@@ -11,8 +11,11 @@ from mlflow.entities import Run
 from mlflow.tracking import MlflowClient
 
 from storage import tracking
-from storage.tracking import log_files, tracking_client, training_run
+from storage.faults import FaultPoint, inject
+from storage.tracking import RunPage, log_files, tracking_client, training_run
 from storage.workspace import Workspace
+
+PAGE = RunPage("v_v", "(V,V)", "photos", "/archive/photos", "0123456789" * 7)
 
 
 @pytest.fixture(scope="module")
@@ -52,7 +55,7 @@ def test_a_run_ends_as_what_it_was_with_all_its_metrics(
     workspace: Workspace, run_id: Path, error: type[BaseException] | None, status: str
 ) -> None:
     def work() -> None:
-        with training_run(workspace, "v_v", run_id) as log:
+        with training_run(workspace, PAGE, run_id) as log:
             assert run_of(workspace, run_id).info.status == "RUNNING"
             log.metrics({"loss": 0.5}, 1)
             log.metrics({"loss": 0.25}, 2)
@@ -65,7 +68,7 @@ def test_a_run_ends_as_what_it_was_with_all_its_metrics(
         with pytest.raises(error):
             work()
     run = run_of(workspace, run_id)
-    assert (run.info.status, run.info.run_name) == (status, "v_v")
+    assert (run.info.status, run.info.run_name) == (status, "(V,V) · photos")
     assert run.info.end_time is not None
     history = tracking_client(workspace).get_metric_history(run.info.run_id, "loss")
     assert [(metric.step, metric.value) for metric in history] == [(1, 0.5), (2, 0.25)]
@@ -74,7 +77,7 @@ def test_a_run_ends_as_what_it_was_with_all_its_metrics(
 def test_everything_lies_in_the_workspace(workspace: Workspace, run_id: Path, tmp_path: Path) -> None:
     (tmp_path / "report").mkdir()
     (tmp_path / "report" / "report.html").write_text("figures")
-    with training_run(workspace, "v_v", run_id) as log:
+    with training_run(workspace, PAGE, run_id) as log:
         log_files(workspace, log.run_id, tmp_path / "report", "report")
     stored = list(workspace.mlflow_artifacts.rglob("report.html"))
     assert [file.read_text() for file in stored] == ["figures"]
@@ -83,7 +86,7 @@ def test_everything_lies_in_the_workspace(workspace: Workspace, run_id: Path, tm
 
 def test_a_resumed_run_keeps_its_id_and_its_metrics(workspace: Workspace, run_id: Path) -> None:
     def work(step: int, fails: bool) -> str:
-        with training_run(workspace, "v_v", run_id) as log:
+        with training_run(workspace, PAGE, run_id) as log:
             assert run_of(workspace, run_id).info.status == "RUNNING"
             log.params({"training": {"margin": 0.1}})
             log.metrics({"loss": 1 / step}, step)
@@ -103,7 +106,7 @@ def test_a_resumed_run_keeps_its_id_and_its_metrics(workspace: Workspace, run_id
 @pytest.mark.parametrize("remembered", ["0" * 32, "", "not an id"])
 def test_a_run_that_is_not_there_is_made_anew(workspace: Workspace, run_id: Path, remembered: str) -> None:
     run_id.write_text(remembered)
-    with training_run(workspace, "v_v", run_id) as log:
+    with training_run(workspace, PAGE, run_id) as log:
         assert log.run_id != remembered
     assert run_of(workspace, run_id).info.status == "FINISHED"
 
@@ -114,10 +117,10 @@ def test_a_run_whose_process_was_killed_is_closed_by_the_next(
     script = f"""
 import time
 from pathlib import Path
-from storage.tracking import training_run
+from storage.tracking import RunPage, training_run
 from storage.workspace import Workspace
 
-with training_run(Workspace(Path({str(workspace.root)!r})), "v_v", Path({str(run_id)!r})):
+with training_run(Workspace(Path({str(workspace.root)!r})), {PAGE!r}, Path({str(run_id)!r})):
     print("training", flush=True)
     time.sleep(60)
 """
@@ -126,7 +129,7 @@ with training_run(Workspace(Path({str(workspace.root)!r})), "v_v", Path({str(run
         assert process.stdout.readline() == "training\n"
         process.send_signal(signal.SIGKILL)
     assert run_of(workspace, run_id).info.status == "RUNNING"
-    with training_run(workspace, "regression", tmp_path / "other"):
+    with training_run(workspace, PAGE, tmp_path / "other"):
         assert run_of(workspace, run_id).info.status == "KILLED"
         assert run_of(workspace, tmp_path / "other").info.status == "RUNNING"
 
@@ -134,7 +137,7 @@ with training_run(Workspace(Path({str(workspace.root)!r})), "v_v", Path({str(run
 def test_metrics_are_written_in_batches(
     workspace: Workspace, run_id: Path, batches: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with training_run(workspace, "v_v", run_id) as log:
+    with training_run(workspace, PAGE, run_id) as log:
         for step in range(700):
             log.metrics({"loss": step, "spread": 1 / (1 + step), "rate": 0.1}, step)
         monkeypatch.setattr(tracking, "FLUSH_SECONDS", 0.0)
@@ -149,10 +152,36 @@ def test_metrics_are_written_in_batches(
 def test_settings_get_dotted_names_and_any_length(workspace: Workspace, run_id: Path) -> None:
     long = {f"setting_{number}": number for number in range(120)}
     settings = {"seed": 0, "training": {"pooling": {"kind": "gap"}, "text": "x" * 9000}, "more": long, "none": None}
-    with training_run(workspace, "v_v", run_id) as log:
+    with training_run(workspace, PAGE, run_id) as log:
         log.params(settings)
         log.metrics({"undefined": math.nan})
     logged = run_of(workspace, run_id).data.params
     assert (logged["seed"], logged["training.pooling.kind"], logged["none"]) == ("0", "gap", "None")
     assert logged["training.text"] == "x" * 6000
     assert len(logged) == 124
+
+
+def test_a_run_says_what_was_trained_on_what(workspace: Workspace, run_id: Path) -> None:
+    for _ in range(2):  # a resumed run too
+        with training_run(workspace, PAGE, run_id):
+            pass
+    run = run_of(workspace, run_id)
+    tags = {name: run.data.tags[name] for name in ("method", "label", "collection", "mlflow.note.content")}
+    note = "Training of (V,V) on the collection photos."
+    assert tags == {"method": "v_v", "label": "(V,V)", "collection": "photos", "mlflow.note.content": note}
+    (used,) = run.inputs.dataset_inputs
+    assert (used.dataset.name, used.dataset.digest) == ("photos", PAGE.digest[:36])
+    assert (used.dataset.source_type, used.dataset.source) == ("local", '{"uri": "/archive/photos"}')
+
+
+def test_an_interrupt_once_a_run_has_ended_leaves_it_ended(workspace: Workspace, run_id: Path) -> None:
+    def interrupt(_: Path) -> None:
+        raise KeyboardInterrupt
+
+    with (
+        inject(FaultPoint.RUN_ENDED, interrupt),
+        pytest.raises(KeyboardInterrupt),
+        training_run(workspace, PAGE, run_id),
+    ):
+        pass
+    assert run_of(workspace, run_id).info.status == "FINISHED"

@@ -1,4 +1,4 @@
-"""Rows of a comma- or tab-separated file as text by column, where one broken row costs no other row."""
+"""Rows of a comma- or tab-separated file as text by column; a broken row does not affect the others."""
 
 import csv
 import io
@@ -12,18 +12,18 @@ Row = tuple[int, dict[str, str]]
 
 
 def read_csv(text: str, name: str, problems: list[Problem]) -> list[Row]:
-    """Each row by column, with the line it starts on; the header chooses among `,`, `;` and tab.
+    """Return each row by column, with the line it starts on; the header decides between `,`, `;` and tab.
 
-    Every value stays text. A row that is badly quoted or has too few or too many fields is left out and told.
+    Every value stays text. Rows that are badly quoted or have too few or too many fields are skipped and reported.
     """
     header = io.StringIO(text, newline="").readline()
     return _rows(_records(text, max(",;\t", key=header.count), name, problems), name, problems)
 
 
 def read_tsv(text: str, name: str, problems: list[Problem]) -> list[Row]:
-    """The same of a file whose delimiter is the tab and whose quotes are plain text unless they evidently quote.
+    """Return the rows of a tab-separated file, whose quotes are plain text unless they clearly delimit fields.
 
-    They do where fewer rows are broken so, or as few and the header begins with a quote or a quote stands doubled.
+    They do if fewer rows are broken that way, or equally few and the header starts with a quote or a quote is doubled.
     """
     in_quoted: list[Problem] = []
     in_plain: list[Problem] = []
@@ -37,23 +37,23 @@ def read_tsv(text: str, name: str, problems: list[Problem]) -> list[Row]:
     return plain
 
 
-def tell_repeated(columns: Iterable[str], name: str, line: int | None, problems: list[Problem]) -> None:
-    """Of columns of one name the last is read: the values of a row are by name."""
+def report_repeated_columns(columns: Iterable[str], name: str, line: int | None, problems: list[Problem]) -> None:
+    """Report columns that share a name, of which the last is read."""
     for column, count in Counter(filter(None, columns)).items():
         if count > 1:
-            detail = f"{count} columns are called {column}; the last is read"
+            detail = f"{count} columns are named {column}; the last one is read"
             problems.append(Problem("duplicate-column", name, detail, line))
 
 
 def _rows(records: Iterable[tuple[int, list[str]]], name: str, problems: list[Problem]) -> list[Row]:
-    """The records by the columns of the first."""
+    """Return the records by the columns of the first one."""
     records = iter(records)
     header = [column.strip() for column in next(records, (0, []))[1]]
-    tell_repeated(header, name, 1, problems)
+    report_repeated_columns(header, name, 1, problems)
     rows = []
     for line, fields in records:
         if len(fields) < len(header) or any(fields[len(header) :]):
-            detail = f"{len(fields)} fields where the header has {len(header)}; the row is not used"
+            detail = f"the row has {len(fields)} fields but the header has {len(header)}; the row is skipped"
             problems.append(Problem("bad-row", name, detail, line))
         else:
             rows.append((line, dict(zip(header, fields, strict=False))))
@@ -61,7 +61,7 @@ def _rows(records: Iterable[tuple[int, list[str]]], name: str, problems: list[Pr
 
 
 def _records(text: str, delimiter: str, name: str, problems: list[Problem]) -> Iterator[tuple[int, list[str]]]:
-    """Well-formed records; after a broken one the next line starts anew, lest an open quote swallow any."""
+    """Yield well-formed records; after a broken one, parsing resumes on the next line, so that an open quote ends."""
     lines = io.StringIO(text, newline="").readlines()
     start = 0
     while start < len(lines):
@@ -74,5 +74,5 @@ def _records(text: str, delimiter: str, name: str, problems: list[Problem]) -> I
                     yield start + 1, fields
                 start = first + reader.line_num
         except csv.Error as error:
-            problems.append(Problem("bad-row", name, f"{error}; the row is not used", start + 1))
+            problems.append(Problem("bad-row", name, f"{error}; the row is skipped", start + 1))
             start += 1

@@ -1,4 +1,4 @@
-"""The entries of a JSON list one at a time, so that no file is too large to be read."""
+"""Reads the entries of a JSON list one at a time, so that files larger than memory can be read."""
 
 import codecs
 import json
@@ -12,7 +12,7 @@ from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
 
 CHUNK = 2**20  # bytes
-LONGEST = 2**24  # characters of one entry; what seems longer is damaged, and would fill the memory
+LONGEST = 2**24  # characters of one entry; a longer one means a damaged file, which would fill the memory
 
 SPACE = r"[ \t\n\r]*"
 FIRST, NEXT = re.compile(rf"{SPACE}\[{SPACE}"), re.compile(f"{SPACE},{SPACE}")
@@ -23,19 +23,19 @@ NOT_UTF8 = re.compile("[\udc80-\udcff]")
 
 
 def read_list(files: Files, path: str, problems: list[Problem]) -> Iterator[Any]:
-    """The entries of the list that is the file; bytes that are not UTF-8 are read as Windows-1252 and told.
+    """Yield the entries of the file's top-level list; bytes that are not UTF-8 are read as Windows-1252 and reported.
 
-    Raises InputError where the file is not whole; the entries before are given all the same.
+    Raises InputError if the file is incomplete, after yielding the entries before that point.
     """
     try:
         with files.open(path) as stream:
             yield from _entries(_texts(stream, path, problems))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a whole JSON list ({error}); get it again.") from None
+        raise InputError(f"{path} is not a complete JSON list ({error}); download it again.") from None
 
 
 def _texts(stream: BinaryIO, path: str, problems: list[Problem]) -> Iterator[str]:
-    """The file's text, a chunk at a time."""
+    """Yield the file's text, one chunk at a time."""
     count = 0
     chunks = iter(partial(stream.read, CHUNK), b"")
     for text in codecs.iterdecode(chunks, "utf-8-sig", "surrogateescape"):
@@ -43,7 +43,7 @@ def _texts(stream: BinaryIO, path: str, problems: list[Problem]) -> Iterator[str
         count += found
         yield restored
     if count:
-        detail = f"bytes that are not UTF-8, read as Windows-1252: {count}"
+        detail = f"{count} bytes are not UTF-8 and were read as Windows-1252"
         problems.append(Problem("encoding-fallback", path, detail))
 
 
@@ -52,29 +52,29 @@ def _windows_1252(escaped: re.Match[str]) -> str:
 
 
 def _entries(texts: Iterator[str]) -> Iterator[Any]:
-    """Whatever fails to parse is tried again with more of the text, up to LONGEST."""
-    held, place, before, number = "", 0, FIRST, 0
+    """Yield the entries; what fails to parse is retried with more of the text, up to LONGEST."""
+    buffer, position, before, number = "", 0, FIRST, 0
     while True:
         try:
-            entry, place = _entry(held, place, before)
+            entry, position = _entry(buffer, position, before)
         except ValueError as error:
-            more = next(texts, "") if len(held) - place <= LONGEST else ""
+            more = next(texts, "") if len(buffer) - position <= LONGEST else ""
             if more:
-                held, place = held[place:] + more, 0
+                buffer, position = buffer[position:] + more, 0
                 continue
-            if LAST[before].fullmatch(held, place):
+            if LAST[before].fullmatch(buffer, position):
                 return
             raise ValueError(f"entry {number}: {getattr(error, 'msg', error)}") from None
         yield entry
         before, number = NEXT, number + 1
 
 
-def _entry(text: str, place: int, before: re.Pattern[str]) -> tuple[Any, int]:
-    """One entry and where it ends; what follows is looked at, since the chunk may have cut a number."""
-    opened = before.match(text, place)
+def _entry(text: str, position: int, before: re.Pattern[str]) -> tuple[Any, int]:
+    """Return one entry and where it ends; the delimiter after it must be there, since a chunk may cut a number."""
+    opened = before.match(text, position)
     if opened is None:
-        raise ValueError("there is no list" if before is FIRST else "the list ends, but not the file")
+        raise ValueError("it is not a list" if before is FIRST else "there is text after the end of the list")
     entry, end = SCAN(text, opened.end())
     if AFTER.match(text, end) is None:
-        raise ValueError("neither `,` nor `]` follows")
+        raise ValueError("expected `,` or `]`")
     return entry, end

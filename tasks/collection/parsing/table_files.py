@@ -1,4 +1,4 @@
-"""A file of rows, be it .csv, .tsv, .jsonl or .parquet: the columns that may hold text, and rows by column."""
+"""Reads the columns and rows of a .csv, .tsv, .jsonl or .parquet file."""
 
 import json
 import posixpath
@@ -10,21 +10,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.collection.parsing.csv_rows import read_csv, read_tsv, tell_repeated
+from tasks.collection.parsing.csv_rows import read_csv, read_tsv, report_repeated_columns
 from tasks.collection.parsing.text import decode_text, numbered_lines
 from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
 
-BATCH = 1024  # rows of Parquet held at a time
+BATCH = 1024  # Parquet rows read at a time
 
 Row = tuple[int, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class TableFile:
-    """`columns` are in the file's order; `rows` gives the values of those asked for, with the row's line or number.
+    """`columns` are in the file's order; `rows` returns the values of some of them, with the row's line or number.
 
-    A column of Parquet is one of them if it holds text, lists of text or whole numbers; no other is ever loaded.
+    Of a Parquet file only columns of text, lists of text or integers are included; no other is ever loaded.
     """
 
     columns: Sequence[str]
@@ -32,7 +32,10 @@ class TableFile:
 
 
 def open_table(files: Files, source: str, problems: list[Problem]) -> TableFile:
-    """The table in a file, by its extension; broken rows are left out and told. Raises InputError if all is broken."""
+    """Open a table by its file's extension; broken rows are skipped and reported.
+
+    Raises InputError if the file is unreadable.
+    """
     extension = posixpath.splitext(source)[1].lower()
     if extension == ".parquet":
         return _open_parquet(files, source, problems)
@@ -50,18 +53,18 @@ def _open_parquet(files: Files, source: str, problems: list[Problem]) -> TableFi
 
     with _parquet(files, source) as file:
         names = [column.name for column in file.schema_arrow if _may_hold_text(column.type)]
-    tell_repeated(names, source, None, problems)
+    report_repeated_columns(names, source, None, problems)
     return TableFile(list(dict.fromkeys(names)), rows)
 
 
 @contextmanager
 def _parquet(files: Files, source: str) -> Iterator[pq.ParquetFile]:
-    """Raises InputError for what turns out broken inside too: values are decoded as they are read."""
+    """Raise InputError also for damage that is found while values are read."""
     try:
         with files.open(source) as stream:
             yield pq.ParquetFile(stream)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{source} is not whole Parquet ({error}); get it again.") from error
+        raise InputError(f"{source} is an incomplete Parquet file ({error}); download it again.") from error
 
 
 def _may_hold_text(kind: pa.DataType) -> bool:
@@ -77,12 +80,12 @@ def _json_rows(text: str, source: str, problems: list[Problem]) -> list[Row]:
         try:
             row = json.loads(record)
         except (ValueError, RecursionError):
-            problems.append(Problem("bad-row", source, "not JSON; the line is not used", line))
+            problems.append(Problem("bad-row", source, "the line is not JSON and is skipped", line))
             continue
         if isinstance(row, dict):
             rows.append((line, row))
         else:
-            problems.append(Problem("bad-row", source, "not a JSON object; the line is not used", line))
+            problems.append(Problem("bad-row", source, "the line is not a JSON object and is skipped", line))
     return rows
 
 

@@ -1,4 +1,4 @@
-"""Bytes to text and text to captions: nothing is guessed silently and nothing is changed but what is told."""
+"""Bytes to text and text to captions; every guess and every change is reported as a problem."""
 
 import codecs
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from tasks.collection.records import Problem
 
 
 def decode_text(data: bytes, name: str, problems: list[Problem]) -> str:
-    """The text of a UTF-8 file, with or without BOM; UTF-16 by its BOM, and other lines as Windows-1252, are told."""
+    """Decode UTF-8 with or without BOM; UTF-16 with BOM and lines read as Windows-1252 are reported."""
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        problems.append(Problem("encoding-fallback", name, "not UTF-8 but UTF-16, and read so", 1))
+        problems.append(Problem("encoding-fallback", name, "the file was read as UTF-16, not UTF-8", 1))
         return data.decode("utf-16", "replace")
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
@@ -17,7 +17,7 @@ def decode_text(data: bytes, name: str, problems: list[Problem]) -> str:
     except UnicodeDecodeError as error:
         lines = [_decode_line(line) for line in data.split(b"\n")]
         count = sum(fell_back for _, fell_back in lines)
-        detail = f"lines that are not UTF-8, read as Windows-1252: {count}"
+        detail = f"{count} lines are not UTF-8 and were read as Windows-1252"
         problems.append(Problem("encoding-fallback", name, detail, data.count(b"\n", 0, error.start) + 1))
         return "\n".join(line for line, _ in lines)
 
@@ -30,26 +30,27 @@ def _decode_line(line: bytes) -> tuple[str, bool]:
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:
-    """The lines that are not blank, numbered from 1; only LF and CRLF end a line, never U+2028."""
+    """Yield the lines that are not blank, numbered from 1; only LF and CRLF end a line, not U+2028."""
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             yield number, line.removesuffix("\r")
 
 
 def clean_captions(value: object, item: str, line: int | None, problems: list[Problem]) -> list[str]:
-    """The usable captions of one text or list of texts, as given except for the white space around them.
+    """Return the usable captions of one text or list of texts, stripped of surrounding white space.
 
-    None is no caption. What is empty or not text is left out and told; lone surrogates are replaced and told.
+    None is ignored. Empty captions and values that are not text are dropped and reported; lone surrogates are replaced
+    and reported.
     """
     captions = []
     for caption in value if isinstance(value, list) else [value]:
         if caption is None:
             continue
         if not isinstance(caption, str):
-            detail = f"a caption is of type {type(caption).__name__}, not text; it is not used"
+            detail = f"a caption is of type {type(caption).__name__}, not text, and is ignored"
             problems.append(Problem("bad-row", item, detail, line))
         elif not caption.strip():
-            problems.append(Problem("empty-caption", item, "an empty caption is not used", line))
+            problems.append(Problem("empty-caption", item, "an empty caption is ignored", line))
         else:
             captions.append(_without_surrogates(caption.strip(), item, line, problems))
     return captions
@@ -63,7 +64,7 @@ def _without_surrogates(text: str, item: str, line: int | None, problems: list[P
 
 
 def is_unicode(text: str) -> bool:
-    """Whether the text can be written as UTF-8; file names of other bytes and broken escapes cannot."""
+    """Return whether the text can be encoded as UTF-8; file names in other encodings and broken escapes cannot."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -72,5 +73,5 @@ def is_unicode(text: str) -> bool:
 
 
 def printable(text: str) -> str:
-    """The text with whatever is not Unicode written as an escape."""
+    """Return the text with everything that cannot be encoded as UTF-8 escaped."""
     return text.encode("utf-8", "backslashreplace").decode()

@@ -1,4 +1,4 @@
-"""Flickr30k: `image_name| comment_number| comment` lines or token lines, and a list of names a split."""
+"""Flickr30k: `image_name| comment_number| comment` lines or token lines, and one list of names per split."""
 
 import codecs
 import posixpath
@@ -18,16 +18,16 @@ NUMBER_AND_CAPTION = re.compile(r"\s*\d+(?:\s*\|(?P<caption>.*)|\s+(?P<without_p
 
 
 class Flickr30k:
-    """Images lie in the one folder where most of the names are found (`flickr30k_images/`, `flickr30k-images/`)."""
+    """Images are in the one folder that contains most of the names (`flickr30k_images/`, `flickr30k-images/`)."""
 
     name = "flickr30k"
 
     def recognises(self, files: Files) -> bool:
-        """Whether there are token lines, by name, or a table that begins with its header."""
+        """Return whether there is a token file, by name, or a table with the right header."""
         return nearest(files, TOKENS) is not None or _table(files) is not None
 
-    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (a reader's signature)
-        """An item for each name that has captions, and for each other image. Raises InputError."""
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
+        """Return an item for each name that has captions and each other image. Raises InputError."""
         problems: list[Problem] = []
         rows = list(_caption_rows(files, problems))
         splits = _splits(files, dict.fromkeys(name for _, name, _ in rows), problems)
@@ -47,41 +47,41 @@ def _caption_rows(files: Files, problems: list[Problem]) -> Iterator[CaptionRow]
     tokens, table = nearest(files, TOKENS), _table(files)
     if tokens is not None:
         if table is not None:
-            problems.append(Problem("unused-file", table, f"captions are read from {tokens}, not from this file"))
+            problems.append(Problem("unused-file", table, f"ignored, since captions are read from {tokens}"))
         yield from token_rows(files, tokens, problems)
     elif table is not None:
         yield from _table_rows(files, table, problems)
     else:
-        raise InputError(f"The collection has no {TOKENS} and no {TABLE} that begins with image_name|.")
+        raise InputError(f"Found neither {TOKENS} nor a {TABLE} with the header image_name|.")
 
 
 def _table_rows(files: Files, table: str, problems: list[Problem]) -> Iterator[CaptionRow]:
-    """Quotes are text, and so is any pipe after the second; where that one is missing the row is repaired."""
+    """Yield the rows; quotes and pipes after the second are text, and a row without a second pipe is repaired."""
     _, *rows = numbered_lines(decode_text(files.read(table), table, problems))
     for line, text in rows:
         name, _, rest = text.partition("|")
         match = NUMBER_AND_CAPTION.fullmatch(rest)
         if match is None or not name.strip():
-            detail = "not image_name|comment_number|comment; the line is not used"
+            detail = "the line is not image_name|comment_number|comment and is skipped"
             problems.append(Problem("bad-row", table, detail, line))
             continue
         if match["caption"] is None:
-            detail = "no second pipe; what follows the number is read as the caption"
+            detail = "the second pipe is missing; the text after the number is read as the caption"
             problems.append(Problem("repaired-row", table, detail, line))
         yield line, name.strip(), match["caption"] or match["without_pipe"] or ""
 
 
 def _splits(files: Files, names: Iterable[str], problems: list[Problem]) -> dict[str, Split]:
-    """Split by image name, where two splits are listed and every listed name, with `.jpg` or without, has captions."""
-    told: list[Problem] = []
-    listed = read_split_lists(files, SPLIT_LISTS, told)
+    """Return the split by image name, if at least two are listed and every name (`.jpg` optional) has captions."""
+    found_problems: list[Problem] = []
+    listed = read_split_lists(files, SPLIT_LISTS, found_problems)
     full_names = {posixpath.splitext(name)[0]: name for name in names} | {name: name for name in names}
     unknown = [name for name in listed if name not in full_names]
     if unknown:
-        detail = f"the lists hold {len(unknown)} names without captions, as {unknown[0]}; they are not read as splits"
-        found = (nearest(files, name) for name in SPLIT_LISTS)
-        problems += [Problem("unused-file", path, detail) for path in found if path is not None]
+        detail = f"not read as splits: {len(unknown)} of the listed names have no captions, for example {unknown[0]}"
+        lists = (nearest(files, name) for name in SPLIT_LISTS)
+        problems += [Problem("unused-file", path, detail) for path in lists if path is not None]
     if unknown or len(set(listed.values())) < 2:
         return {}
-    problems += told
+    problems += found_problems
     return {full_names[name]: split for name, split in listed.items()}

@@ -1,4 +1,4 @@
-"""Flickr8k: `name#number<tab>caption` lines or an `image,caption` table, and a list of names a split."""
+"""Flickr8k: `name#number<tab>caption` lines or an `image,caption` table, and one list of names per split."""
 
 import codecs
 import posixpath
@@ -26,16 +26,16 @@ CaptionRow = tuple[int, str, str]  # line, image name, caption
 
 
 class Flickr8k:
-    """Images lie in the one folder where most of the names are found (`Images/`, `Flicker8k_Dataset/`)."""
+    """Images are in the one folder that contains most of the names (`Images/`, `Flicker8k_Dataset/`)."""
 
     name = "flickr8k"
 
     def recognises(self, files: Files) -> bool:
-        """Whether there are token lines, by name, or a table in the root that begins with its header."""
+        """Return whether there is a token file, by name, or a table with the right header in the root."""
         return nearest(files, TOKENS) is not None or _has_table(files)
 
-    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (a reader's signature)
-        """An item for each name in captions or split lists, and for each other image. Raises InputError."""
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
+        """Return an item for each name in captions or split lists and each other image. Raises InputError."""
         problems: list[Problem] = []
         rows = list(_caption_rows(files, problems))
         splits = read_split_lists(files, SPLIT_LISTS, problems)
@@ -44,23 +44,23 @@ class Flickr8k:
 
 
 def nearest(files: Files, name: str) -> str | None:
-    """The file of that name nearest to the root."""
+    """Return the file with that name nearest to the root."""
     found = [path for path in files.paths if posixpath.basename(path) == name and not is_hidden(path)]
     return min(found, key=lambda path: (path.count("/"), path), default=None)
 
 
 def token_rows(files: Files, source: str, problems: list[Problem]) -> Iterator[CaptionRow]:
-    """The rows of a file of `name#number<tab>caption` lines; others are told."""
+    """Yield the rows of a file of `name#number<tab>caption` lines; other lines are reported."""
     for line, text in numbered_lines(decode_text(files.read(source), source, problems)):
         if match := TOKEN_LINE.fullmatch(text):
             yield line, match[1], match[2]
         else:
-            detail = "not name#number<tab>caption; the line is not used"
+            detail = "the line is not name#number<tab>caption and is skipped"
             problems.append(Problem("bad-row", source, detail, line))
 
 
 def read_split_lists(files: Files, lists: Mapping[str, Split], problems: list[Problem]) -> dict[str, Split]:
-    """Split by image name, from files of one name a line; a name that is listed again keeps its first."""
+    """Return the split by image name, from files with one name per line; a repeated name keeps its first split."""
     splits: dict[str, Split] = {}
     for list_name, split in lists.items():
         path = nearest(files, list_name)
@@ -68,7 +68,7 @@ def read_split_lists(files: Files, lists: Mapping[str, Split], problems: list[Pr
             continue
         for line, name in numbered_lines(decode_text(files.read(path), path, problems)):
             if name in splits:
-                detail = f"listed again in {path}; it stays in {splits[name]}"
+                detail = f"listed again in {path}; stays in {splits[name]}"
                 problems.append(Problem("duplicate-split", name, detail, line))
             splits.setdefault(name, split)
     return splits
@@ -77,7 +77,7 @@ def read_split_lists(files: Files, lists: Mapping[str, Split], problems: list[Pr
 def join_names(
     rows: Iterable[CaptionRow], splits: Mapping[str, Split], images: Files, problems: list[Problem]
 ) -> list[Item]:
-    """An item for each name in rows or splits, in the folder where most are found, and for each other image."""
+    """Return an item for each name in rows or splits, in the folder that contains most, and each other image."""
     captions: dict[str, list[str]] = {}
     lines: dict[str, int] = {}
     for line, name, caption in rows:
@@ -91,19 +91,20 @@ def join_names(
         path = paths.find(name, folder)
         image_id = path if path in paths else name
         items.append(Item(image_id, path, tuple(captions.get(name, ())), splits.get(name), lines.get(name)))
+    problems += paths.inexact(items)
     return items + paths.unlisted(items)
 
 
 def _caption_rows(files: Files, problems: list[Problem]) -> Iterator[CaptionRow]:
     tokens = nearest(files, TOKENS)
     if tokens is None and not _has_table(files):
-        raise InputError(f"The collection has no {TOKENS} and no {TABLE} that begins with image,caption.")
+        raise InputError(f"Found neither {TOKENS} nor a {TABLE} with the header image,caption.")
     if tokens is None:
         for line, row in read_csv(decode_text(files.read(TABLE), TABLE, problems), TABLE, problems):
             yield line, row["image"], row["caption"]
         return
     if _has_table(files):
-        problems.append(Problem("unused-file", TABLE, f"captions are read from {tokens}, not from this file"))
+        problems.append(Problem("unused-file", TABLE, f"ignored, since captions are read from {tokens}"))
     yield from token_rows(files, tokens, problems)
 
 

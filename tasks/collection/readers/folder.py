@@ -1,4 +1,4 @@
-"""A folder of images alone: a database to search, without captions."""
+"""A folder of images without captions: a collection to search."""
 
 import posixpath
 
@@ -9,28 +9,31 @@ from tasks.collection.records import Files, Problem, Reading
 from tasks.errors import InputError
 
 STRUCTURED = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
-UNUSED = "not read, since only images are; of a table of captions name columns by --image-column and --caption-column"
+UNUSED = (
+    "not read, since no known captions format was detected; "
+    "if this is a table of captions, name its columns with --image-column and --caption-column"
+)
 
 
 class Folder:
-    """Every image below the root, in whatever folder."""
+    """Every image below the root, in any folder."""
 
     name = "folder"
 
     def recognises(self, files: Files) -> bool:
-        """Whether there is an image, by name."""
+        """Return whether there is an image, by name."""
         return any(map(is_image, files.paths))
 
-    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (a reader's signature)
-        """An item for each image; what looks like captions is told. Raises InputError where there is no image."""
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
+        """Return an item for each image; possible captions files are reported. Raises InputError without images."""
         items = ImagePaths(images.paths).unlisted([])
         if not items:
-            raise InputError("The folder holds no images; give one that does.")
+            raise InputError("The folder contains no images; give a folder of images.")
         problems = [Problem("unused-file", path, UNUSED) for path in files.paths if _may_hold_captions(path)]
         return Reading(self.name, tuple(items), tuple(problems))
 
 
 def _may_hold_captions(path: str) -> bool:
-    """A table, JSON, or a file that says `caption` in its name."""
+    """Return whether the file is a table, JSON, or has `caption` in its name."""
     named = "caption" in posixpath.basename(path).lower()
     return (named or path.lower().endswith(STRUCTURED)) and not is_image(path) and not is_hidden(path)

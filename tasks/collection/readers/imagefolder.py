@@ -1,4 +1,4 @@
-"""Hugging Face's imagefolder: a metadata file beside the images, in the root or in a folder a split."""
+"""Hugging Face's imagefolder: a metadata file next to the images, in the root or in one folder per split."""
 
 import posixpath
 from collections.abc import Iterable, Iterator, Sequence
@@ -31,20 +31,20 @@ LocatedRow = tuple[int, str, dict[str, Any]]  # line, path of the image, values 
 
 
 class ImageFolder:
-    """File names are relative to the metadata file; where the top folders tell two splits, these are kept."""
+    """File names are relative to the metadata file; splits are kept if top folders are named after at least two."""
 
     name = "imagefolder"
 
     def recognises(self, files: Files) -> bool:
-        """Whether there is a metadata file, by name."""
+        """Return whether there is a metadata file, by name."""
         return any(_is_metadata(path) for path in files.paths)
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
-        """An item for each file that metadata name, and for each other image. Raises InputError."""
+        """Return an item for each file in the metadata and each other image. Raises InputError."""
         problems: list[Problem] = []
         sources = _sources(files, problems)
         if not sources:
-            raise InputError(f"The collection has no metadata file ({', '.join(METADATA)}).")
+            raise InputError(f"No metadata file ({', '.join(METADATA)}) found in the collection.")
         paths = ImagePaths(images.paths)
         items: list[Item] = []
         for source in sources:
@@ -52,6 +52,7 @@ class ImageFolder:
                 items += _items(files, source, config, paths, problems)
             except InputError as error:
                 problems.append(Problem("unused-file", source, str(error)))
+        problems += paths.inexact(items)
         items += paths.unlisted(items)
         if len({_split_of(item) for item in items} - {None}) < 2:
             return Reading(self.name, tuple(items), tuple(problems))
@@ -62,18 +63,18 @@ class ImageFolder:
 def locate(
     source: str, rows: Iterable[Row], column: str, folder: str, paths: ImagePaths, problems: list[Problem]
 ) -> Iterator[LocatedRow]:
-    """The rows whose `column` names an image, seen from `folder`; a whole number is a name by its digits."""
+    """Yield the rows whose `column` names an image relative to `folder`; an integer is a name made of its digits."""
     for line, row in rows:
         value = row.get(column)
         name = str(value) if type(value) is int else value
         if isinstance(name, str) and name:
             yield line, paths.find(name, folder), row
         else:
-            problems.append(Problem("bad-row", source, f"no `{column}`; the row is not used", line))
+            problems.append(Problem("bad-row", source, f"the row has no `{column}` and is skipped", line))
 
 
 def join_rows(rows: Iterable[LocatedRow], caption_column: str, problems: list[Problem]) -> list[Item]:
-    """Rows of one image are one item with all their captions."""
+    """Join the rows of each image into one item with all their captions."""
     lines: dict[str, int] = {}
     captions: dict[str, list[str]] = {}
     for line, path, row in rows:
@@ -91,13 +92,13 @@ def _split_of(item: Item) -> Split | None:
 
 
 def _sources(files: Files, problems: list[Problem]) -> list[str]:
-    """One metadata file a folder: the first in the order of METADATA; others are told."""
+    """Return one metadata file per folder, the first in the order of METADATA; others are reported."""
     chosen: dict[str, str] = {}
     found = filter(_is_metadata, files.paths)
     for path in sorted(found, key=lambda path: METADATA.index(posixpath.basename(path))):
         first = chosen.setdefault(posixpath.dirname(path), path)
         if first != path:
-            detail = f"two metadata files in one folder: only {first} is read"
+            detail = f"ignored, since the folder has two metadata files and {first} is read"
             problems.append(Problem("unused-file", path, detail))
     return sorted(chosen.values())
 
@@ -108,8 +109,8 @@ def _items(
     table = open_table(files, source, problems)
     image = config.image_column or IMAGE_COLUMN
     if image not in table.columns:
-        held = ", ".join(table.columns)
-        raise InputError(f"it has no column {image}, only {held}" if held else "it has no rows with columns of text")
+        found = ", ".join(table.columns)
+        raise InputError(f"there is no column {image}, only {found}" if found else "there are no rows of text")
     wanted = CAPTION_COLUMNS if config.caption_column is None else (config.caption_column,)
     others = [column for column in table.columns if column != image]
     column = _caption_column(source, others, wanted, problems)
@@ -118,14 +119,14 @@ def _items(
 
 
 def _caption_column(source: str, columns: Sequence[str], wanted: Sequence[str], problems: list[Problem]) -> str:
-    """The first of the wanted columns that there is; the choice is told where there are others."""
+    """Return the first of the wanted columns that exists; the choice is reported if there are others."""
     chosen = next((column for column in wanted if column in columns), "")
     others = ", ".join(sorted(set(columns) - {chosen}))
     if not chosen:
-        detail = f"no column {_either(wanted)}, only {others or 'the names of images'}; no captions are read"
+        detail = f"no captions are read: no column {_either(wanted)}, only {others or 'image names'}"
         problems.append(Problem("caption-column", source, detail))
     elif others:
-        detail = f"captions are read from {chosen}, not from {others}"
+        detail = f"captions are read from column {chosen}, not from {others}"
         problems.append(Problem("caption-column", source, detail))
     return chosen
 

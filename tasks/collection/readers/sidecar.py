@@ -1,4 +1,4 @@
-"""Sidecars: beside an image a text file of the same name but for its extension, a caption a line."""
+"""Sidecars: next to each image a text file with the same name and another extension, one caption per line."""
 
 import posixpath
 from collections import defaultdict
@@ -12,16 +12,16 @@ from tasks.errors import InputError
 
 
 class Sidecar:
-    """`cat.txt` is of every image `cat.*` in its folder: of two, both get its captions, and that is told."""
+    """`cat.txt` belongs to every image `cat.*` in its folder; if there are several, this is reported."""
 
     name = "sidecar"
 
     def recognises(self, files: Files) -> bool:
-        """Whether a text lies beside an image of its name."""
+        """Return whether there is a text file next to an image with the same name."""
         return not _texts(files).keys().isdisjoint(_stem(path) for path in files.paths if is_image(path))
 
-    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (a reader's signature)
-        """An item for each image; a text without one is told. Raises InputError where no text has one."""
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
+        """Return an item for each image; text files without one are reported. Raises InputError if no file has one."""
         texts = _texts(files)
         paths_of: dict[str, list[str]] = defaultdict(list)
         items = []
@@ -29,15 +29,15 @@ class Sidecar:
         for image in ImagePaths(images.paths).unlisted([]):
             paths_of[_stem(image.path)].append(image.path)
         if texts.keys().isdisjoint(paths_of):
-            raise InputError("The collection has no text file of the same name beside an image.")
+            raise InputError("No text file with the same name as an image found next to it.")
         for stem, paths in paths_of.items():
             captions = tuple(text for path in texts.pop(stem, []) for text in _captions(files, path, problems))
             if captions and len(paths) > 1:
-                detail = f"several images of one name have these captions: {', '.join(paths)}"
+                detail = f"several images share these captions: {', '.join(paths)}"
                 problems.append(Problem("shared-captions", f"{stem}.txt", detail))
             items += [Item(path, path, captions) for path in paths]
         for text in (path for unused in texts.values() for path in unused):
-            detail = "no image of this name lies beside it; the text is not used"
+            detail = "there is no image with the same name next to this text file, which is ignored"
             problems.append(Problem("unknown-image", text, detail))
         return Reading(self.name, tuple(items), tuple(problems))
 
@@ -47,7 +47,7 @@ def _stem(path: str) -> str:
 
 
 def _texts(files: Files) -> dict[str, list[str]]:
-    """The text files by their names without extension; `.txt` and `.TXT` may both be there."""
+    """Return the text files by their names without extension; `.txt` and `.TXT` may both exist."""
     texts: dict[str, list[str]] = defaultdict(list)
     for path in files.paths:
         if path.lower().endswith(".txt") and not is_hidden(path):
@@ -59,7 +59,7 @@ def _captions(files: Files, text: str, problems: list[Problem]) -> list[str]:
     try:
         data = files.read(text)
     except OSError as error:
-        detail = f"cannot be read: {error.strerror or error}; its captions are not used"
+        detail = f"cannot be read ({error.strerror or error}); its captions are ignored"
         problems.append(Problem("unreadable-file", text, detail))
         return []
     lines = numbered_lines(decode_text(data, text, problems))

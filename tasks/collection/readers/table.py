@@ -20,21 +20,22 @@ CAPTION_COLUMNS = (  # the first that fits any column
     re.compile("captions?"),
     re.compile("(text|sentence|comment|description)s?|title|alt(text)?"),
 )
-SAMPLE = 100  # rows that show which column holds image names
+SAMPLE = 100  # rows used to detect the column of image names
 
 
 class Table:
-    """Columns are those that the settings name, else found by their names, of images also by their values.
+    """Columns are named in the settings, else detected by name, and the image column also by its values.
 
-    Names of images are seen from the folder where most are found. A column `split` with two splits is kept.
+    Image names are relative to the folder that contains most of them. A column `split` with two splits is kept.
     """
 
     name = "table"
 
     def recognises(self, files: Files, config: CollectionConfig | None = None) -> bool:
-        """Whether the one table in the root has both columns; one that is all there is was meant to be one.
+        """Return whether the only table in the root has both columns.
 
-        So is any where the settings name a column: what is wrong with it is better said than passed over.
+        A file given by itself, and any table when the settings name a column, is meant to be one: it is accepted, so
+        that its errors are reported.
         """
         sources, config = _sources(files), config or CollectionConfig()
         if sources and (config.image_column is not None or config.caption_column is not None):
@@ -50,11 +51,11 @@ class Table:
         return True
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
-        """An item for each image that the table names, and for each other image. Raises InputError."""
+        """Return an item for each image in the table and each other image. Raises InputError."""
         sources = _sources(files)
         if len(sources) != 1:
-            found = f"the tables {', '.join(sources)}" if sources else f"no table ({', '.join(EXTENSIONS)})"
-            raise InputError(f"The collection has {found} in its folder; give one table as the collection.")
+            found = f"several tables ({', '.join(sources)})" if sources else f"no table ({', '.join(EXTENSIONS)})"
+            raise InputError(f"The collection's folder contains {found}; give one table as the collection.")
         (source,) = sources
         problems: list[Problem] = []
         table = open_table(files, source, problems)
@@ -66,11 +67,14 @@ class Table:
         folder = paths.folder_of({str(row.get(image)) for _, row in rows})
         located = list(locate(source, rows, image, folder, paths, problems))
         items = join_rows(located, caption, problems)
+        problems += paths.inexact(items)
         items += paths.unlisted(items)
         splits = {} if split is None else _splits(located, split, problems)
         used = (image, caption, split) if splits else (image, caption)
         if others := [name for name in table.columns if name not in used]:
-            detail = f"images are named by {image} and captions read from {caption}, not from {', '.join(others)}"
+            detail = (
+                f"image names are read from column {image} and captions from {caption}, not from {', '.join(others)}"
+            )
             problems.append(Problem("caption-column", source, detail))
         items = [replace(item, split=splits.get(item.path)) for item in items]
         return Reading(self.name, tuple(items), tuple(problems), has_splits=bool(splits))
@@ -82,36 +86,36 @@ def _sources(files: Files) -> list[str]:
 
 
 def _columns(table: TableFile, source: str, config: CollectionConfig) -> tuple[str, str]:
-    """The columns of image names and of captions. Raises InputError where none or several would do."""
+    """Return the columns of image names and captions. Raises InputError if none or several match."""
     if not table.columns:
-        raise InputError(f"{source} has no rows with columns of text; give a table of images and captions.")
+        raise InputError(f"{source} has no rows of text; give a table of image names and captions.")
     image = image_column(table, source, config.image_column)
     others = [name for name in table.columns if name != image]
     captions = [config.caption_column] if config.caption_column is not None else _caption_columns(others)
-    return image, _the_one(captions, others, "holds the captions", "--caption-column", source)
+    return image, _the_one(captions, others, "contains the captions", "--caption-column", source)
 
 
 def image_column(table: TableFile, source: str, named: str | None) -> str:
-    """The column of image names: the one named, else found. Raises InputError where none or several would do."""
+    """Return the column of image names: the one named, else detected. Raises InputError if none or several match."""
     found = [named] if named is not None else _image_columns(table)
     return _the_one(found, table.columns, "names the images", "--image-column", source)
 
 
 def _the_one(found: Sequence[str], columns: Sequence[str], what: str, option: str, source: str) -> str:
     if len(found) != 1:
-        names = ", ".join(found or columns) or "there is no other"
-        sentence = f"It cannot be told which column of {source} {what}: {names}; say which with {option}."
+        names = ", ".join(found or columns) or "there is no other column"
+        sentence = f"Cannot determine which column of {source} {what} ({names}); name it with {option}."
         raise InputError(printable(sentence))
     (name,) = found
     if name not in columns:
-        choice = f"give {option} one of {', '.join(columns)}" if columns else "there is no other column"
-        sentence = f"{source} has no column {name} that {what}; {choice}."
+        choice = f"choose {option} from {', '.join(columns)}" if columns else "there is no other column"
+        sentence = f"{source} has no column {name!r}; {choice}."
         raise InputError(printable(sentence))
     return name
 
 
 def _image_columns(table: TableFile) -> list[str]:
-    """Those that are called so; of several or none the ones whose values look like image names."""
+    """Return the columns named accordingly; if several or none are, those whose values look like image names."""
     named = [name for name in table.columns if IMAGE_COLUMNS.fullmatch(_plain(name))]
     if len(named) == 1:
         return named
@@ -121,7 +125,7 @@ def _image_columns(table: TableFile) -> list[str]:
 
 
 def _look_like_images(values: Collection[object]) -> bool:
-    """Whether most are names of image files; an address on the web is none."""
+    """Return whether most values are names of image files; URLs do not count."""
     return sum(isinstance(value, str) and is_image(value) and "://" not in value for value in values) * 2 > len(values)
 
 
@@ -131,22 +135,22 @@ def _caption_columns(columns: Sequence[str]) -> list[str]:
 
 
 def _plain(column: str) -> str:
-    """The name with nothing but its letters and digits, in lower case."""
+    """Return the letters and digits of the name, in lower case."""
     return re.sub(r"[\W_]", "", column.lower())
 
 
 def _splits(rows: Sequence[LocatedRow], column: str, problems: list[Problem]) -> dict[str, Split]:
-    """Split by path, where there are two; the first row of an image decides, and what is no split is told."""
+    """Return the split by path, if there are two; an image's first row decides, and unknown splits are reported."""
     splits: dict[str, Split] = {}
-    told = []
+    found: list[Problem] = []
     for line, path, row in rows:
         value = row.get(column)
         split = SPLIT_FOLDERS.get(str(value).strip().lower())
         if split is None and value not in (None, ""):
-            told.append(Problem("bad-split", path, f"{value} is no split; it is passed over", line))
+            found.append(Problem("bad-split", path, f"unknown split {value!r} is ignored", line))
         elif split is not None and splits.setdefault(path, split) != split:
-            told.append(Problem("duplicate-split", path, f"listed again in {split}; it stays in {splits[path]}", line))
+            found.append(Problem("duplicate-split", path, f"listed again in {split}; stays in {splits[path]}", line))
     if len(set(splits.values())) < 2:
         return {}
-    problems += told
+    problems += found
     return splits

@@ -34,7 +34,7 @@ def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--name", "../main"], "cannot name an index"),
+        (["--name", "../main"], "Invalid index name"),
         (
             ["--host", "256.0.0.1"],
             "Cannot listen on 256.0.0.1:8080: unknown host; give --host an address of this machine.",
@@ -60,4 +60,4 @@ def test_a_port_in_use_is_a_sentence(trained: Trained) -> None:
 
 
 def test_a_workspace_has_to_be_there(tmp_path: object) -> None:
-    assert "There is no workspace" in scenekin("serve", "--workspace", f"{tmp_path}/none").sentence
+    assert "No such workspace" in scenekin("serve", "--workspace", f"{tmp_path}/none").sentence

@@ -62,8 +62,8 @@ def test_a_damaged_version_is_listed_as_such(workspace: Workspace) -> None:
 def test_what_is_not_there_is_said(workspace: Workspace, tmp_path: Path) -> None:
     for action in ("list", "rollback"):
         assert "There is no index 'other'" in versions(workspace, action, "--name", "other").sentence
-        assert "cannot name an index" in versions(workspace, action, "--name", "../main").sentence
-        assert "no workspace" in scenekin("versions", action, "--workspace", tmp_path / "none").sentence
+        assert "Invalid index name" in versions(workspace, action, "--name", "../main").sentence
+        assert "No such workspace" in scenekin("versions", action, "--workspace", tmp_path / "none").sentence
         (tmp_path / "photos").mkdir(exist_ok=True)
         assert "There is no index" in scenekin("versions", action, "--workspace", tmp_path / "photos").sentence
         assert not any((tmp_path / "photos").iterdir())
@@ -82,5 +82,5 @@ def test_wrong_usage_is_another_code(arguments: list[str], workspace: Workspace)
 
 def test_the_workspace_has_to_be_writable_to_go_back(workspace: Workspace) -> None:
     (workspace.root / WORKSPACE_MARK).mkdir()  # no file can take its place
-    assert f"The workspace {workspace.root} cannot be written" in versions(workspace, "rollback").sentence
+    assert f"Cannot write to the workspace {workspace.root}" in versions(workspace, "rollback").sentence
     assert in_use(versions(workspace, "--json")) == [3]

@@ -1,4 +1,4 @@
-"""What the tests of the page share: an index with awkward names, clients, and a server in a thread."""
+"""Shared by the tests of the page: an index with awkward names, clients, and a server in a thread."""
 
 import json
 import socket
@@ -28,12 +28,12 @@ NAMES = {  # with a caption each
     'it\'s "quoted" <b>.png': "A quiet street.",
     "日本の家.jpg": "A house in the snow.",
 }
-TURNED = "turned.jpg"  # 60 x 40 pixels as stored, shown turned by a quarter
+TURNED = "turned.jpg"  # stored as 60 x 40 pixels, shown rotated by 90 degrees
 
 
 @pytest.fixture(scope="session")
 def client(trained: Trained) -> TestClient:
-    """Asks the index `main` of the trained workspace."""
+    """A client of the index `main` of the trained workspace."""
     return client_of(trained)
 
 
@@ -66,13 +66,13 @@ def draw(seed: int, width: int = 64, height: int = 48) -> Image.Image:
 
 
 def client_of(trained: Trained, name: str = "main") -> TestClient:
-    """A client that calls the server by a name of loopback; an error that nobody foresaw is raised in the test."""
+    """A client on loopback; unexpected errors are raised in the test."""
     return TestClient(create_app(Workspace(trained.workspace), name, hosts=LOOPBACK), base_url="http://localhost")
 
 
 @contextmanager
 def serving(app: FastAPI) -> Iterator[str]:
-    """The address of a server that runs in a thread."""
+    """Run a server in a thread; yields its address."""
     with socket.create_server(("127.0.0.1", 0), backlog=256) as listener:
         server = uvicorn.Server(uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=1))
         thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
@@ -87,7 +87,7 @@ def serving(app: FastAPI) -> Iterator[str]:
 
 
 def a_picture(trained: Trained) -> Path:
-    """An image that is indexed, and of which there is no copy."""
+    """An indexed image without copies."""
     return sorted((trained.collection / "train").glob("*.jpg"))[0]
 
 

@@ -9,17 +9,17 @@ from tests.scenekin.web.conftest import MARKUP, NAMES, TURNED, a_picture, an_id,
 from tests.trained import Trained
 
 
-def asked(client: TestClient, status: int = 200, **parameters: Any) -> dict[str, Any]:
+def search(client: TestClient, status: int = 200, **parameters: Any) -> dict[str, Any]:
     response = client.get("/api/search", params=parameters)
     assert response.status_code == status, response.text
     answer: dict[str, Any] = response.json()
     return answer
 
 
-def test_it_answers_as_the_command_does(client: TestClient, trained: Trained) -> None:
+def test_search_by_id_returns_the_results_of_the_command(client: TestClient, trained: Trained) -> None:
     options = ("--id", an_id(trained), "--add", "boat", "--add", "zeppelin", "--alpha", "0.5", "--top", "7")
     command = scenekin("search", *options, "--workspace", trained.workspace, "--json").answer
-    answer = asked(client, id=an_id(trained), add=["boat", "zeppelin"], alpha=0.5, top=7)
+    answer = search(client, id=an_id(trained), add=["boat", "zeppelin"], alpha=0.5, top=7)
     for found in answer["results"]:
         caption = found.pop("caption")
         assert caption is None if found["path"].startswith("extra/") else caption[-1] == "."
@@ -30,7 +30,7 @@ def test_it_answers_as_the_command_does(client: TestClient, trained: Trained) ->
     assert answer["model"] == {**command["model"], "words": True}
 
 
-def test_an_upload_finds_what_its_file_finds(client: TestClient, trained: Trained) -> None:
+def test_an_upload_returns_the_results_of_its_file(client: TestClient, trained: Trained) -> None:
     picture = a_picture(trained)
     response = client.post(
         "/api/search",
@@ -45,13 +45,13 @@ def test_an_upload_finds_what_its_file_finds(client: TestClient, trained: Traine
     assert answer["query"]["added"] == ["boat", "house"]
 
 
-def test_a_form_may_ask_by_id_or_text(client: TestClient, trained: Trained) -> None:
-    assert client.post("/api/search", data={"id": an_id(trained)}).json() == asked(client, id=an_id(trained))
-    assert client.post("/api/search", data={"text": "boat"}).json() == asked(client, text="boat")
+def test_a_form_searches_by_id_or_text(client: TestClient, trained: Trained) -> None:
+    assert client.post("/api/search", data={"id": an_id(trained)}).json() == search(client, id=an_id(trained))
+    assert client.post("/api/search", data={"text": "boat"}).json() == search(client, text="boat")
 
 
 @pytest.mark.parametrize(
-    ("parameters", "status", "words"),
+    ("parameters", "status", "message"),
     [
         ({}, 422, "Give an image, the id"),
         ({"id": "nobody"}, 404, "No image 'nobody' in the index 'main'"),
@@ -67,12 +67,12 @@ def test_a_form_may_ask_by_id_or_text(client: TestClient, trained: Trained) -> N
         ({"text": "boat", "add": ["snow"] * 33}, 422, "add: "),
     ],
 )
-def test_what_cannot_be_asked_is_a_sentence(
-    client: TestClient, parameters: dict[str, Any], status: int, words: str
+def test_invalid_parameters_are_explained(
+    client: TestClient, parameters: dict[str, Any], status: int, message: str
 ) -> None:
-    answer = asked(client, status, **parameters)
+    answer = search(client, status, **parameters)
     assert answer.keys() == {"detail"}
-    assert words in answer["detail"]
+    assert message in answer["detail"]
     assert answer["detail"].endswith((".", "?"))
 
 
@@ -84,20 +84,20 @@ def test_what_cannot_be_asked_is_a_sentence(
         (b"\xff\xd8\xff\xe0", "Cannot decode the image"),
     ],
 )
-def test_an_upload_has_to_be_a_picture(client: TestClient, data: bytes, words: str) -> None:
+def test_an_upload_that_is_not_an_image_is_refused(client: TestClient, data: bytes, words: str) -> None:
     for address, more in (("/api/search", {}), ("/api/explain", {"b": "extra/copy.jpg"})):
         response = client.post(address, files={"image": ("x.jpg", data)}, data=more)
         assert response.status_code == 415
         assert words in response.json()["detail"]
 
 
-def test_a_form_that_is_none_is_said(client: TestClient) -> None:
+def test_a_malformed_form_is_refused(client: TestClient) -> None:
     response = client.post("/api/search", content=b"x", headers={"content-type": "multipart/form-data"})
     assert response.status_code == 400
     assert response.json().keys() == {"detail"}
 
 
-def test_words_complete_a_prefix_or_are_spelled_like_it(client: TestClient) -> None:
+def test_words_complete_a_prefix_or_have_a_similar_spelling(client: TestClient) -> None:
     begun = client.get("/api/words", params={"prefix": "a red B", "top": 5}).json()["words"]
     assert 1 <= len(begun) <= 5
     assert all(word["word"].startswith("b") and word["images"] > 0 for word in begun)
@@ -106,21 +106,21 @@ def test_words_complete_a_prefix_or_are_spelled_like_it(client: TestClient) -> N
     assert client.get("/api/words").json() == {"words": []}
 
 
-def test_the_index_is_told(client: TestClient) -> None:
+def test_the_index_is_described(client: TestClient) -> None:
     assert client.get("/api/index").json() == {
         "model": {"name": "scenekin", "version": 1, "words": True},
         "index": {"name": "main", "version": 1, "images": 141},
     }
 
 
-def test_captions_are_told_as_they_are(odd: Trained) -> None:
-    answer = asked(client_of(odd), id="deep/er/plain.jpg")
+def test_captions_are_returned_unchanged(odd: Trained) -> None:
+    answer = search(client_of(odd), id="deep/er/plain.jpg")
     captions = {found["image_id"]: found["caption"] for found in answer["results"]}
     assert captions == {**NAMES, TURNED: None}
     assert captions["a b#1%20?.jpg"] == MARKUP
 
 
-def test_reasons_of_two_indexed_images(client: TestClient, trained: Trained) -> None:
+def test_explanation_of_two_indexed_images(client: TestClient, trained: Trained) -> None:
     a, b = an_id(trained), "extra/copy.jpg"
     answer = client.get("/api/explain", params={"a": a, "b": b}).json()
     explanation = Searcher.open(trained.workspace).explain(trained.collection / a, trained.collection / b)
@@ -131,7 +131,7 @@ def test_reasons_of_two_indexed_images(client: TestClient, trained: Trained) -> 
     assert all(picture.startswith("data:image/jpeg;base64,") for picture in answer["pictures"].values())
 
 
-def test_reasons_of_an_upload(client: TestClient, trained: Trained) -> None:
+def test_explanation_of_an_upload(client: TestClient, trained: Trained) -> None:
     a, b = an_id(trained), "extra/copy.jpg"
     file = {"image": ("x.jpg", a_picture(trained).read_bytes())}
     by_id = client.get("/api/explain", params={"a": a, "b": b}).json()
@@ -139,7 +139,7 @@ def test_reasons_of_an_upload(client: TestClient, trained: Trained) -> None:
     assert client.post("/api/explain", data={"a": a, "b": b}).json() == by_id
     for files, data in ((file, {"a": a, "b": b}), (None, {"b": b})):
         response = client.post("/api/explain", files=files, data=data)
-        assert (response.status_code, response.json()["detail"]) == (422, "Give an image or the id a, one of both.")
+        assert (response.status_code, response.json()["detail"]) == (422, "Give either an image or the id a.")
     assert client.get("/api/explain", params={"a": a, "b": "nobody"}).status_code == 404
 
 
@@ -149,4 +149,4 @@ def test_an_id_is_never_a_path(client: TestClient, trained: Trained, monkeypatch
     for name in (str(a_picture(trained)), broken.relative_to(trained.collection).as_posix()):
         for parameters in ({"a": name, "b": an_id(trained)}, {"a": an_id(trained), "b": name}):
             assert client.get("/api/explain", params=parameters).status_code == 404
-        assert asked(client, 404, id=name)
+        assert search(client, 404, id=name)

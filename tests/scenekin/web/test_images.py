@@ -43,7 +43,28 @@ def test_thumbnails_are_small(trained_copy: Trained) -> None:
     assert picture(client, "large.jpg").size == (1600, 800)
 
 
-def test_a_browser_asks_again_without_loading_again(client: TestClient, trained: Trained) -> None:
+def test_originals_are_the_indexed_files(odd: Trained) -> None:
+    with serving(create_app(Workspace(odd.workspace))) as address:
+        for name in NAMES:
+            with urlopen(f"{address}/images/{quote(name, safe='')}?size=original") as response:
+                assert response.read() == (odd.collection / name).read_bytes()
+                assert response.headers["content-type"] == ("image/png" if name.endswith("png") else "image/jpeg")
+                file_name = quote(name.rpartition("/")[2], safe="")
+                assert response.headers["content-disposition"] == f"inline; filename*=UTF-8''{file_name}"
+
+
+def test_originals_that_browsers_do_not_display_are_downloaded(trained_copy: Trained) -> None:
+    draw(2).save(trained_copy.collection / "page.html", "TIFF")
+    draw(3).save(trained_copy.collection / "scan.tif")
+    assert trained_copy.run("index", "--name", "tiff").code == 0
+    client = client_of(trained_copy, "tiff")
+    response = client.get("/images/scan.tif?size=original")
+    assert response.headers["content-type"] == "application/octet-stream"
+    assert response.headers["content-disposition"] == "attachment; filename*=UTF-8''scan.tif"
+    assert client.get("/images/page.html?size=original").status_code == 404  # never indexed
+
+
+def test_an_unchanged_image_is_not_sent_again(client: TestClient, trained: Trained) -> None:
     address = f"/images/{an_id(trained)}"
     tag = client.get(address).headers["etag"]
     again = client.get(address, headers={"if-none-match": tag})
@@ -55,7 +76,7 @@ def test_a_browser_asks_again_without_loading_again(client: TestClient, trained:
     "name",
     ["no.jpg", "../workspace/mlflow.db", "..%2F..%2F..%2Fetc%2Fpasswd", "/etc/passwd", "%2Fetc%2Fpasswd", "%00", "."],
 )
-def test_nothing_else_is_served(client: TestClient, name: str) -> None:
+def test_other_paths_are_not_found(client: TestClient, name: str) -> None:
     response = client.get(f"/images/{name}")
     assert response.status_code == 404
     assert response.json().keys() == {"detail"}
@@ -87,7 +108,7 @@ def to_nothing(_: Path) -> None:
 
 
 @pytest.mark.parametrize("put", [to_a_secret, to_another_picture, os.mkfifo, to_a_device, Path.mkdir, to_nothing])
-def test_what_was_put_in_a_files_place_is_not_served(
+def test_a_file_replaced_since_indexing_is_not_served(
     odd: Trained, tmp_path: Path, put: Callable[[Path], object]
 ) -> None:
     file = odd.collection / "deep" / "er" / "plain.jpg"
@@ -98,7 +119,10 @@ def test_what_was_put_in_a_files_place_is_not_served(
         for address in ("/images/deep/er/plain.jpg", f"/api/explain?a={TURNED}&b=deep/er/plain.jpg"):
             response = client.get(address)
             assert response.status_code == 404
-            assert "'deep/er/plain.jpg' is missing or has changed since it was indexed" in response.json()["detail"]
+            assert (
+                "The file of 'deep/er/plain.jpg' is missing or has changed since it was indexed"
+                in response.json()["detail"]
+            )
     finally:
         if file.is_dir():
             file.rmdir()

@@ -1,36 +1,48 @@
+import io
 import re
 import shutil
 from html import unescape
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 from starlette.testclient import TestClient
 
 import scenekin.web
-from scenekin.web.middleware import HEADERS
+from scenekin.web.app import create_app
+from scenekin.web.middleware import SECURITY_HEADERS
+from scenekin.web.served_index import ServedIndex
 from storage.models import refer_to_model
 from storage.workspace import Workspace
-from tests.scenekin.web.conftest import MARKUP, NAMES, TURNED, a_picture, an_id, client_of
+from tasks.search.task import write_approximate
+from tests.indexes import publish_images
+from tests.scenekin.web.conftest import MARKUP, NAMES, TURNED, a_picture, an_id, client_of, draw
 from tests.trained import Trained
 
 WEB = Path(scenekin.web.__file__).parent
 
 
+def a_jpeg() -> bytes:
+    stream = io.BytesIO()
+    draw(5).save(stream, "JPEG")
+    return stream.getvalue()
+
+
 def text_of(page: str) -> str:
-    """What people read of a page."""
+    """The visible text of a page."""
     return " ".join(unescape(re.sub(r"<[^>]*>", " ", page)).split())
 
 
 def found(page: str) -> list[str]:
-    """The ids that the results lead to, in their order."""
+    """The ids of the results, in order."""
     return [unescape(name) for name in re.findall(r'class="why" data-id="([^"]*)"', page)]
 
 
-def test_it_begins_with_images_from_all_over_the_index(client: TestClient) -> None:
+def test_it_starts_with_images_from_all_over_the_index(client: TestClient) -> None:
     page = client.get("/").text
     assert "141 images" in text_of(page)
     assert 'alt="extra/copy.jpg"' in page  # no caption: its name
-    assert page.count("<li><a href=") == 24
+    assert page.count('class="picture"') == 24
 
 
 def test_a_link_searches_without_a_script(client: TestClient, trained: Trained) -> None:
@@ -38,11 +50,12 @@ def test_a_link_searches_without_a_script(client: TestClient, trained: Trained) 
     asked = {"id": an_id(trained), "add": ["boat", "red house"], "remove": ["car"], "top": 24}
     results = client.get("/api/search", params=asked).json()["results"]
     assert found(page) == [result["image_id"] for result in results]
-    assert [f"{result['score']:.3f}" for result in results] == re.findall(r'class="score">([\d.]+)<', page)
+    assert [f"{result['score']:.3f}" for result in results] == re.findall(r'class="score"[^>]*>([\d.]+)<', page)
     assert 'value="boat, red house"' in page
     assert f'alt="{results[1]["caption"]}"' in page
+    assert "more of boat, red house · less of car" in text_of(page)
     (link,) = re.findall(r'href="(/\?id=[^"]*)" title', page)[1:2]
-    assert "&amp;add=boat&amp;add=red+house&amp;remove=car" in link
+    assert "boat" not in link  # a new search starts without the words of this one
     assert found(client.get(unescape(link)).text)[0] == results[1]["image_id"]
 
 
@@ -52,15 +65,15 @@ def test_a_form_searches_without_a_script(client: TestClient, trained: Trained) 
     page = client.post("/", files={"image": ("mine.jpg", data)}, data=fields).text
     assert found(page)[0] == an_id(trained)
     assert '<img src="data:image/jpeg;base64,' in page
-    assert 'alt="The query: mine.jpg"' in page
+    assert 'alt="Query: mine.jpg"' in page
     by_id = client.post("/", files={"image": ("", b"")}, data=fields).text
     assert found(by_id)[0] == "extra/copy.jpg"
     by_text = client.post("/", data=fields | {"text": "boat"}).text
     assert re.findall(r'class="score"', by_text)
-    assert found(by_text) == []  # a pair of pictures has reasons, a text has none
+    assert found(by_text) == []  # only pairs of pictures can be explained
 
 
-def test_more_may_be_shown(client: TestClient) -> None:
+def test_show_more(client: TestClient) -> None:
     assert 'name="top" value="48"' in client.get("/?text=boat").text
     page = client.get("/?text=boat&top=200").text
     assert page.count('class="score"') == 141
@@ -68,7 +81,7 @@ def test_more_may_be_shown(client: TestClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "status", "words"),
+    ("query", "status", "message"),
     [
         ("id=nobody", 404, "No image 'nobody'"),
         ("text=zeppelin", 422, "No word of 'zeppelin' is both known and informative"),
@@ -77,26 +90,61 @@ def test_more_may_be_shown(client: TestClient) -> None:
         ("id=" + "x" * 5000, 422, "id: "),
     ],
 )
-def test_what_cannot_be_answered_is_said_on_the_page(client: TestClient, query: str, status: int, words: str) -> None:
+def test_an_invalid_search_is_explained_on_the_page(client: TestClient, query: str, status: int, message: str) -> None:
     response = client.get(f"/?{query}")
     assert response.status_code == status
-    (told,) = re.findall(r'<p class="problem" role="alert">(.*?)</p>', response.text)
-    assert words in unescape(told)
-    assert '<form id="ask"' in response.text
+    (error,) = re.findall(r'<p class="problem" role="alert">(.*?)</p>', response.text)
+    assert message in unescape(error)
+    assert '<form id="search"' in response.text
 
 
-def test_an_upload_that_is_no_picture_is_said_on_the_page(client: TestClient) -> None:
+def test_a_refused_upload_is_explained_on_the_page(client: TestClient) -> None:
     response = client.post("/", files={"image": ("x.jpg", b"hello")})
     assert response.status_code == 415
-    assert "Cannot decode the image: not an image of a known type" in text_of(response.text)
+    assert "Cannot decode the image: not an image, or of an unknown type" in text_of(response.text)
     broken = client.post("/", content=b"x", headers={"content-type": "multipart/form-data"})
     assert broken.status_code == 400
-    assert '<form id="ask"' in broken.text
+    assert '<form id="search"' in broken.text
+
+
+def test_a_refused_search_keeps_what_was_typed(client: TestClient) -> None:
+    typed = {"text": "a quiet harbour", "add": "snow, fog", "remove": "car"}
+    for alpha, upload in (("1.0", b"hello"), ("x", a_jpeg())):
+        page = client.post("/", files={"image": ("x.jpg", upload)}, data=typed | {"alpha": alpha}).text
+        assert 'role="alert"' in page
+        for value in typed.values():
+            assert f'value="{value}"' in page
+
+
+def test_results_show_file_names_and_captions_and_link_to_originals(odd: Trained) -> None:
+    page = client_of(odd).get("/", params={"id": TURNED}).text
+    (card,) = re.findall(r"<li>(?:(?!<li>).)*?日本の家.*?</li>", page, re.DOTALL)
+    assert '<p class="name" title="日本の家.jpg">日本の家.jpg</p>' in card
+    assert ">A house in the snow.</p>" in card
+    address = f"/images/{quote('日本の家.jpg')}?size=original"
+    assert f'href="{address}" target="_blank"' in card
+    assert f'href="{address}" download="日本の家.jpg"' in card
+
+
+def test_recall_is_a_setting_of_an_approximate_index_only(tmp_path: Path, client: TestClient) -> None:
+    assert 'name="recall"' not in client.get("/").text
+    ids = {f"{number:04}.jpg": f"sha-{number}" for number in range(2000)}
+    publish_images(Workspace(tmp_path), ids, approximate_from=2000, approximate=write_approximate)
+    approximate = TestClient(create_app(Workspace(tmp_path)))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ServedIndex, "no_words", "there is no model")
+        page = approximate.get("/?id=0000.jpg&recall=0.9&top=10").text
+        assert '<option value="0.9" selected>' in page
+        assert "Approximate search: it finds" in page
+        assert "&amp;recall=0.9" in page  # of the links to search by a result
+        exact = approximate.get("/?id=0000.jpg&recall=1").text
+    assert '<option value="1.0" selected>1 (exact, slower)' in exact
+    assert "Exact search." in exact
 
 
 def test_unknown_words_are_named_with_known_ones(client: TestClient, trained: Trained) -> None:
     told = text_of(client.get("/", params={"id": an_id(trained), "add": "baot"}).text)
-    assert "No caption had 'baot'; it is passed over. Spelled like it:" in told
+    assert "'baot' is not in any caption; ignored. Did you mean" in told
 
 
 def test_captions_and_names_are_escaped(odd: Trained) -> None:
@@ -111,7 +159,7 @@ def test_captions_and_names_are_escaped(odd: Trained) -> None:
         page = client.get("/", params=parameters).text
         assert "<script>" not in page
     page = client.post("/", files={"image": ("<script>.jpg", (odd.collection / TURNED).read_bytes())}).text
-    assert 'alt="The query: &lt;script&gt;.jpg"' in page
+    assert 'alt="Query: &lt;script&gt;.jpg"' in page
 
 
 def test_the_page_has_no_inline_code_and_its_script_writes_no_html() -> None:
@@ -168,7 +216,7 @@ def test_without_a_joint_model_the_page_says_what_trains_one(trained_copy: Train
     assert client.get("/api/search?id=extra/copy.jpg").status_code == 200
 
 
-def test_a_damaged_index_is_named_not_searched(trained_copy: Trained) -> None:
+def test_a_damaged_index_is_refused(trained_copy: Trained) -> None:
     client = client_of(trained_copy)
     assert client.get("/api/index").status_code == 200
     home = trained_copy.workspace / "index" / "main"
@@ -182,10 +230,10 @@ def test_a_damaged_index_is_named_not_searched(trained_copy: Trained) -> None:
     assert client.get("/api/index").status_code == 200
 
 
-def test_what_nobody_foresaw_is_a_sentence_too(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_an_internal_error(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
     client = client_of(trained)
     client._transport.raise_server_exceptions = False  # type: ignore[attr-defined]
-    monkeypatch.setattr("scenekin.web.api.index_answer", lambda _: 1 / 0)
+    monkeypatch.setattr("scenekin.web.api.index_response", lambda _: 1 / 0)
     response = client.get("/api/index")
-    assert (response.status_code, response.json().keys()) == (500, {"detail"})
-    assert response.headers.items() >= HEADERS.items()
+    assert (response.status_code, response.json()) == (500, {"detail": "Internal error; see the server's log."})
+    assert response.headers.items() >= SECURITY_HEADERS.items()

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 from starlette.types import Message, Receive, Scope, Send
 
 from scenekin.web.app import create_app
-from scenekin.web.middleware import UPLOAD_BYTES, LimitBody
+from scenekin.web.middleware import UPLOAD_BYTES, BodyLimit
 from storage.workspace import Workspace
 from tests.trained import Trained
 
@@ -15,7 +15,7 @@ TOO_LARGE = b"0" * (UPLOAD_BYTES + 2**19)
 
 
 @pytest.mark.parametrize("address", ["/", "/api/index", "/page.js", "/no", "/images/extra/copy.jpg", "/api/search"])
-def test_every_answer_tells_the_browser_what_not_to_do(client: TestClient, address: str) -> None:
+def test_every_response_has_security_headers(client: TestClient, address: str) -> None:
     headers = client.get(address).headers
     policy = headers["content-security-policy"]
     assert "default-src 'self'" in policy
@@ -27,30 +27,33 @@ def test_every_answer_tells_the_browser_what_not_to_do(client: TestClient, addre
 
 
 @pytest.mark.parametrize("host", ["localhost", "localhost:8080", "127.0.0.1:1", "[::1]:8080", "LOCALHOST"])
-def test_loopback_is_known_by_its_names(client: TestClient, host: str) -> None:
+def test_names_of_loopback_are_allowed(client: TestClient, host: str) -> None:
     assert client.get("/api/index", headers={"host": host}).status_code == 200
 
 
 @pytest.mark.parametrize("host", ["evil.example", "localhost.evil.example", "127.0.0.1.evil.example:80", "", "["])
-def test_other_names_that_lead_here_are_refused(client: TestClient, host: str) -> None:
+def test_other_host_names_are_refused(client: TestClient, host: str) -> None:
     for address in ("/", "/api/index", "/images/extra/copy.jpg"):
         response = client.get(address, headers={"host": host})
-        assert (response.status_code, response.json()) == (421, {"detail": "This server is not known by that name."})
+        assert (response.status_code, response.json()) == (
+            421,
+            {"detail": "This server does not serve that host name."},
+        )
 
 
-def test_where_it_is_public_any_name_will_do(trained: Trained) -> None:
+def test_a_public_server_allows_any_host_name(trained: Trained) -> None:
     public = TestClient(create_app(Workspace(trained.workspace)), base_url="http://photos.example")
     assert public.get("/api/index").status_code == 200
 
 
-def test_an_upload_that_says_it_is_too_large_is_refused(client: TestClient) -> None:
+def test_an_upload_with_a_content_length_over_the_limit_is_refused(client: TestClient) -> None:
     for address in ("/api/search", "/api/explain", "/"):
         response = client.post(address, files={"image": ("x.jpg", TOO_LARGE)}, data={"b": "extra/copy.jpg"})
         assert response.status_code == 413
-        assert "at most 20 MB" in response.text
+        assert "larger than 20 MB" in response.text
 
 
-def test_an_upload_that_does_not_say_so_is_cut_off(client: TestClient) -> None:
+def test_a_chunked_upload_over_the_limit_is_refused(client: TestClient) -> None:
     def chunks() -> Iterator[bytes]:
         yield b'--cut\r\nContent-Disposition: form-data; name="image"; filename="x.jpg"\r\n\r\n'
         yield TOO_LARGE
@@ -59,11 +62,11 @@ def test_an_upload_that_does_not_say_so_is_cut_off(client: TestClient) -> None:
         kind = {"content-type": "multipart/form-data; boundary=cut"}
         response = client.post(address, content=chunks(), headers=kind)
         assert response.status_code == 413
-        assert "at most 20 MB" in response.text
+        assert "larger than 20 MB" in response.text
 
 
 @pytest.mark.parametrize(("length", "taken"), [(None, 4), ("100", 4), ("1000", 0), ("9" * 5000, 0), ("x", 4)])
-def test_no_more_is_read_than_may_be(length: str | None, taken: int) -> None:
+def test_no_more_of_a_body_is_read_than_the_limit(length: str | None, taken: int) -> None:
     read = 0
 
     async def receive() -> Message:
@@ -77,28 +80,28 @@ def test_no_more_is_read_than_may_be(length: str | None, taken: int) -> None:
 
     async def call() -> None:
         headers = [] if length is None else [(b"content-length", length.encode())]
-        await LimitBody(reads_all, limit=300)({"type": "http", "headers": headers}, receive, receive)  # type: ignore[arg-type]
+        await BodyLimit(reads_all, limit=300)({"type": "http", "headers": headers}, receive, receive)  # type: ignore[arg-type]
 
     with pytest.raises(HTTPException, match="413"):
         anyio.run(call)
     assert read == taken
 
 
-def test_a_picture_of_too_many_pixels_is_refused(client: TestClient) -> None:
+def test_an_image_with_too_many_pixels_is_refused(client: TestClient) -> None:
     size = (60_000).to_bytes(4, "big") * 2
     bomb = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + size + b"\x08\x02\x00\x00\x00" + bytes(4)
     response = client.post("/api/search", files={"image": ("bomb.png", bomb)})
     assert response.status_code == 415
 
 
-def test_no_page_that_loads_from_elsewhere_is_served(client: TestClient) -> None:
+def test_documentation_pages_that_load_foreign_scripts_are_not_served(client: TestClient) -> None:
     for address in ("/docs", "/redoc"):
         assert client.get(address).status_code == 404
     assert client.get("/openapi.json").json()["openapi"].startswith("3.")
 
 
 @pytest.mark.parametrize(("method", "address"), [("DELETE", "/api/search"), ("POST", "/images/x"), ("PUT", "/")])
-def test_other_methods_are_refused_in_a_sentence(client: TestClient, method: str, address: str) -> None:
+def test_other_methods_are_refused(client: TestClient, method: str, address: str) -> None:
     response = client.request(method, address)
     assert response.status_code == 405
     assert response.json().keys() == {"detail"}

@@ -7,7 +7,7 @@ import httpx
 from starlette.testclient import TestClient
 
 from scenekin.web.app import create_app
-from scenekin.web.served_index import Served
+from scenekin.web.served_index import ServedIndex
 from storage.workspace import Workspace
 from tests.scenekin.web.conftest import a_picture, an_id, client_of, serving
 from tests.trained import Trained
@@ -29,7 +29,7 @@ def test_a_new_version_is_picked_up(trained_copy: Trained) -> None:
     assert client.get("/images/new.jpg").status_code == 200
 
 
-def test_many_clients_at_once_get_what_one_gets(trained: Trained, client: TestClient) -> None:
+def test_concurrent_clients_get_the_same_responses_as_one(trained: Trained, client: TestClient) -> None:
     data = a_picture(trained).read_bytes()
     kinds: list[dict[str, Any]] = [
         {"method": "GET", "url": "/api/search", "params": {"id": an_id(trained), "add": ["boat"]}},
@@ -37,12 +37,12 @@ def test_many_clients_at_once_get_what_one_gets(trained: Trained, client: TestCl
         {"method": "GET", "url": "/api/explain", "params": {"a": an_id(trained), "b": "extra/copy.jpg"}},
         {"method": "GET", "url": f"/images/{an_id(trained)}", "params": {"size": "thumbnail"}},
         {"method": "GET", "url": "/", "params": {"text": "boat"}},
-        {"method": "POST", "url": "/api/search", "files": {"image": ("x.jpg", b"no picture")}},
+        {"method": "POST", "url": "/api/search", "files": {"image": ("x.jpg", b"not a picture")}},
     ]
     expected = [(response.status_code, response.content) for response in (client.request(**kind) for kind in kinds)]
     assert [status for status, _ in expected] == [200, 200, 200, 200, 200, 415]
 
-    def ask(number: int) -> tuple[int, bytes]:
+    def send(number: int) -> tuple[int, bytes]:
         with httpx.Client(base_url=address, timeout=120) as one:
             begun.wait()
             response = one.request(**kinds[number % len(kinds)])
@@ -50,21 +50,21 @@ def test_many_clients_at_once_get_what_one_gets(trained: Trained, client: TestCl
 
     begun = threading.Barrier(CLIENTS)
     with serving(create_app(Workspace(trained.workspace))) as address, ThreadPoolExecutor(CLIENTS) as pool:
-        answers = list(pool.map(ask, range(CLIENTS)))
-    assert answers == [expected[number % len(kinds)] for number in range(CLIENTS)]
+        responses = list(pool.map(send, range(CLIENTS)))
+    assert responses == [expected[number % len(kinds)] for number in range(CLIENTS)]
 
 
-def test_what_takes_long_holds_up_nobody_else(trained: Trained) -> None:
+def test_a_long_computation_does_not_block_lookups(trained: Trained) -> None:
     app = create_app(Workspace(trained.workspace))
     working, done = threading.Event(), threading.Event()
 
-    def work(_: Served) -> None:
+    def work(_: ServedIndex) -> None:
         working.set()
         assert done.wait(60)
 
     @app.get("/takes/long")
     async def long() -> None:
-        await app.state.live.compute(work)
+        await app.state.index.compute(work)
 
     with serving(app) as address, ThreadPoolExecutor() as pool:
         waiting = pool.submit(httpx.get, f"{address}/takes/long", timeout=120)
@@ -77,9 +77,9 @@ def test_what_takes_long_holds_up_nobody_else(trained: Trained) -> None:
         assert waiting.result().status_code == queued.result().status_code == 200
 
 
-def test_the_network_is_loaded_at_the_start_and_its_absence_stops_nothing(trained: Trained) -> None:
+def test_the_model_is_loaded_at_the_start_if_there_is_one(trained: Trained) -> None:
     for name, status in (("main", 200), ("none", 503)):
         app = create_app(Workspace(trained.workspace), name)
         with TestClient(app) as client:
             assert client.get("/api/index").status_code == status
-        assert status == 503 or "model" in vars(app.state.live.served().searcher)
+        assert status == 503 or "model" in vars(app.state.index.open().searcher)

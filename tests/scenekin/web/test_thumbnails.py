@@ -1,20 +1,20 @@
 import pytest
 
-from scenekin.web.thumbnails import Cache
+from scenekin.web.thumbnails import ByteCache
 
 
 def never() -> bytes:
-    pytest.fail("it was kept")
+    pytest.fail("the entry was not cached")
 
 
-def test_what_was_made_is_kept() -> None:
-    cache = Cache()
+def test_an_entry_is_made_once() -> None:
+    cache = ByteCache()
     assert cache.get("a", lambda: b"1") == b"1"
     assert cache.get("a", never) == b"1"
 
 
-def test_the_longest_unused_go_first_and_the_bound_holds() -> None:
-    cache = Cache(limit=10)
+def test_the_least_recently_used_entries_are_dropped_over_the_limit() -> None:
+    cache = ByteCache(limit=10)
     for key in ("a", "b"):
         cache.get(key, lambda: b"12345")
     cache.get("a", never)
@@ -24,8 +24,8 @@ def test_the_longest_unused_go_first_and_the_bound_holds() -> None:
     assert cache.get("b", lambda: b"new") == b"new"
 
 
-def test_what_is_larger_than_the_bound_is_not_kept() -> None:
-    cache = Cache(limit=3)
+def test_an_entry_over_the_limit_is_not_kept() -> None:
+    cache = ByteCache(limit=3)
     assert cache.get("a", lambda: b"12345") == b"12345"
     assert cache.size == 0
     assert cache.get("a", lambda: b"6") == b"6"

@@ -1,8 +1,7 @@
-import json
 import resource
-from collections.abc import Callable
+import subprocess
+import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,12 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from storage.artifacts import clear_leftovers
 from storage.checksum import file_digest
 from storage.errors import StorageError
-from storage.index import publish
-from storage.index.manifest import IndexModel, Refused
+from storage.faults import FaultPoint, inject
+from storage.index import publish, verify
+from storage.index.manifest import IndexModel, RefusedImage
 from storage.index.rows import index_rows, index_vectors
-from storage.index.versions import current_manifest
+from storage.index.versions import current_manifest, current_version
 from storage.models import ModelRef
 from storage.workspace import Workspace
 from tests.indexes import DIMENSION, TEN, counts, publish_images, vector, versions
@@ -36,15 +37,21 @@ def test_a_changed_collection_becomes_the_next_version(workspace: Workspace) -> 
     assert versions(workspace) == ["1", "2"]
 
 
-def test_a_file_that_moved_is_a_change(workspace: Workspace) -> None:
+@pytest.mark.parametrize("id_follows", [False, True])
+def test_the_same_bytes_under_another_path_or_id_are_renamed(workspace: Workspace, id_follows: bool) -> None:
     publish_images(workspace)
-    manifest = publish_images(workspace, paths={"3.jpg": "elsewhere/3.jpg"})
-    assert (manifest.version, counts(manifest)) == (2, (0, 1, 0, 9))
+    moved = {("elsewhere/3.jpg" if image_id == "3.jpg" else image_id): sha256 for image_id, sha256 in TEN.items()}
+    manifest = (
+        publish_images(workspace, moved)
+        if id_follows
+        else publish_images(workspace, paths={"3.jpg": "elsewhere/3.jpg"})
+    )
+    assert (manifest.version, counts(manifest), manifest.changes.renamed) == (2, (0, 0, 0, 9), 1)
     assert "elsewhere/3.jpg" in index_rows(workspace, manifest, ["path"])["path"].to_pylist()
 
 
 def test_what_is_the_same_makes_no_version(workspace: Workspace) -> None:
-    refused = (Refused(item="x.jpg", reason="empty file"),)
+    refused = (RefusedImage(item="x.jpg", reason="empty file"),)
     first = publish_images(workspace, refused=refused)
     again = publish_images(workspace, refused=refused)
     assert (again.version, counts(again)) == (1, (0, 0, 0, 10))
@@ -58,7 +65,7 @@ def test_another_model_or_refusal_makes_a_version(workspace: Workspace) -> None:
     manifest = publish_images(workspace, model=other)
     assert (manifest.version, manifest.model, counts(manifest)) == (2, other, (0, 0, 0, 10))
     assert (index_vectors(workspace, manifest)[0] == vector("sha-0", other)).all()
-    assert publish_images(workspace, model=other, refused=(Refused(item="x", reason="y"),)).version == 3
+    assert publish_images(workspace, model=other, refused=(RefusedImage(item="x", reason="y"),)).version == 3
 
 
 def test_images_that_moved_make_a_version(workspace: Workspace) -> None:
@@ -69,7 +76,7 @@ def test_images_that_moved_make_a_version(workspace: Workspace) -> None:
 
 def test_another_collection_is_refused_under_the_same_name(workspace: Workspace) -> None:
     publish_images(workspace)
-    with pytest.raises(StorageError, match="belongs to /collection; give this collection another --name"):
+    with pytest.raises(StorageError, match="belongs to /collection; choose another --name for /other"):
         publish_images(workspace, collection="/other")
     assert publish_images(workspace, collection="/other", name="other").version == 1
 
@@ -79,7 +86,9 @@ def test_a_fifth_may_vanish_and_more_only_on_request(workspace: Workspace, kept:
     publish_images(workspace)
     fewer = dict(list(TEN.items())[:kept])
     if not allowed:
-        with pytest.raises(StorageError, match=f"{10 - kept} of 10 images .* say --allow-shrink"):
+        with pytest.raises(
+            StorageError, match=f"{10 - kept} of 10 images .* are missing from /collection; .* use --allow-shrink"
+        ):
             publish_images(workspace, fewer)
         assert versions(workspace) == ["1"]
     manifest = publish_images(workspace, fewer, allow_shrink=not allowed)
@@ -87,32 +96,74 @@ def test_a_fifth_may_vanish_and_more_only_on_request(workspace: Workspace, kept:
     assert index_vectors(workspace, manifest).shape == (kept, DIMENSION)
 
 
-@pytest.mark.parametrize("step", ["_write_parts", "make_current"])
-def test_a_kill_between_steps_leaves_the_old_version(
-    step: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = publish_images(workspace)
+STEPS = {
+    FaultPoint.INDEX_VECTORS_WRITTEN: 1,
+    FaultPoint.INDEX_PARTS_WRITTEN: 1,
+    FaultPoint.INDEX_MANIFEST_WRITTEN: 1,
+    FaultPoint.BEFORE_CURRENT_MOVES: 1,
+    FaultPoint.AFTER_CURRENT_MOVED: 2,
+}
 
-    def killed(*_: object) -> None:
+
+@pytest.mark.parametrize(("point", "version"), STEPS.items())
+def test_an_interrupt_between_steps_leaves_the_old_or_the_new_version(
+    point: FaultPoint, version: int, workspace: Workspace
+) -> None:
+    publish_images(workspace)
+
+    def interrupt(_: Path) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched:
-        patched.setattr(publish, step, killed)
-        with pytest.raises(KeyboardInterrupt):
-            publish_images(workspace, TEN | {"new.jpg": "new"})
-    assert current_manifest(workspace, "main") == first
-    assert (index_vectors(workspace, first)[0] == vector("sha-0")).all()
+    with inject(point, interrupt), pytest.raises(KeyboardInterrupt):
+        publish_images(workspace, TEN | {"new.jpg": "new"})
+    manifest = current_manifest(workspace, "main")
+    assert manifest is not None
+    assert manifest.version == version
+    assert (index_vectors(workspace, manifest)[0] == vector("sha-0")).all()
+    assert not list((workspace.index / "main").glob(".*"))
     last = publish_images(workspace, TEN | {"new.jpg": "new"})
-    assert current_manifest(workspace, "main") == last
-    assert last.version > first.version
+    assert last.images == 11
+    assert current_version(workspace, "main") == last.version
 
 
-def test_the_manifest_says_what_was_refused_and_where_the_images_are(workspace: Workspace) -> None:
-    publish_images(workspace, refused=(Refused(item="x.jpg", reason="empty file"),))
-    told = json.loads((workspace.index / "main" / "1" / "manifest.json").read_text())
-    assert told["refused"] == [{"item": "x.jpg", "reason": "empty file"}]
-    assert told["collection"] == "/collection"
-    assert told["model"]["reference"] == {"path": "models/m1", "digest": "m1"}
+KILLED = """
+import os, sys
+from pathlib import Path
+from storage.faults import FaultPoint, inject
+from storage.workspace import Workspace
+from tests.indexes import TEN, publish_images
+
+with inject(FaultPoint[sys.argv[2]], lambda _: os.kill(os.getpid(), 9)):
+    publish_images(Workspace(Path(sys.argv[1])), TEN | {"new.jpg": "new"})
+"""
+
+
+@pytest.mark.parametrize(("point", "version"), STEPS.items())
+def test_a_kill_between_steps_leaves_the_old_or_the_new_version(
+    point: FaultPoint, version: int, workspace: Workspace
+) -> None:
+    publish_images(workspace)
+    command = [sys.executable, "-c", KILLED, str(workspace.root), point.name]
+    assert subprocess.run(command, cwd=Path(__file__).parents[3], check=False).returncode == -9
+    manifest = current_manifest(workspace, "main")
+    assert manifest is not None
+    assert manifest.version == version
+    assert (index_vectors(workspace, manifest)[0] == vector("sha-0")).all()
+    clear_leftovers(workspace)
+    assert not list((workspace.index / "main").glob(".*"))
+    assert publish_images(workspace, TEN | {"new.jpg": "new"}).images == 11
+
+
+@pytest.mark.parametrize("point", [point for point, version in STEPS.items() if version == 1])
+def test_an_error_of_the_disk_between_steps_leaves_the_old_version(point: FaultPoint, workspace: Workspace) -> None:
+    first = publish_images(workspace)
+
+    def fail(_: Path) -> None:
+        raise OSError(28, "No space left on device")
+
+    with inject(point, fail), pytest.raises((StorageError, OSError), match="No space left on device"):
+        publish_images(workspace, TEN | {"new.jpg": "new"})
+    assert current_manifest(workspace, "main") == first
 
 
 def test_parts_are_plain_parquet_that_says_what_it_holds(workspace: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -137,104 +188,19 @@ def test_parts_are_plain_parquet_that_says_what_it_holds(workspace: Workspace, m
     assert str(workspace.root) not in (folder / "manifest.json").read_text()
 
 
-# What is checked before a version becomes current.
-
-
-def broken(step: str, change: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let a step of publication be followed by something that it should not have done."""
-    original = getattr(publish, step)
-
-    def with_fault(*args: Any) -> Any:
-        answer = original(*args)
-        change(*args)
-        return answer
-
-    monkeypatch.setattr(publish, step, with_fault)
-
-
-def change_raw(change: Callable[[np.ndarray], object]) -> Callable[..., None]:
-    def changed(file: Path, *_: object) -> None:
-        raw_ND = np.memmap(file, np.float16, "r+").reshape(-1, DIMENSION)
-        change(raw_ND)
-
-    return changed
-
-
-def scale(factor: float) -> Callable[[np.ndarray], object]:
-    return lambda raw_ND: raw_ND.__setitem__(3, raw_ND[3] * np.float16(factor))
-
-
-@pytest.mark.parametrize(
-    ("change", "fault"),
-    [
-        (scale(np.nan), "has a vector of length nan for '3.jpg'"),
-        (scale(np.inf), "has a vector of length (inf|nan) for '3.jpg'"),
-        (scale(0), "has a vector of length 0 for '3.jpg'"),
-        (scale(1.01), "has a vector of length 1.01 for '3.jpg'"),
-        (lambda raw_ND: raw_ND.__setitem__(slice(None), raw_ND[::-1].copy()), "finds '.*' by another image's vector"),
-    ],
-)
-def test_wrong_vectors_do_not_become_current(
-    change: Callable[[np.ndarray], object], fault: str, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = publish_images(workspace)
-    broken("_write_raw", change_raw(change), monkeypatch)
-    with pytest.raises(StorageError, match=f"^The new version of the index 'main' {fault}; it is not made current"):
-        publish_images(workspace, TEN | {"new.jpg": "new"})
-    assert current_manifest(workspace, "main") == first
-    assert versions(workspace) == ["1"]
-
-
-def test_a_raw_file_of_other_vectors_does_not_become_current(
-    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    broken("_write_parts", lambda folder, *_: change_raw(scale(-1))(folder / "vectors.f16"), monkeypatch)
-    with pytest.raises(StorageError, match=r"has other vectors in vectors\.f16 than in part-00000\.parquet"):
-        publish_images(workspace)
-    assert current_manifest(workspace, "main") is None
-
-
-@pytest.mark.parametrize(
-    ("listed", "fault"),
-    [
-        ([*TEN, "lost.jpg"], "lacks 'lost.jpg', which was not refused either"),
-        ([*TEN, "0.jpg"], "lacks '0.jpg'"),
-        ([*TEN][1:], "accounts for '0.jpg', which the collection does not list"),
-    ],
-)
-def test_what_is_listed_is_indexed_or_refused(listed: list[str], fault: str, workspace: Workspace) -> None:
-    """P20."""
-    with pytest.raises(StorageError, match=fault):
-        publish_images(workspace, listed=listed)
-    assert current_manifest(workspace, "main") is None
-    refused = tuple(Refused(item=item, reason="empty file") for item in ("lost.jpg", "lost.jpg"))
-    assert publish_images(workspace, refused=refused).images == 10
-
-
 def test_an_image_that_was_lost_on_the_way_is_named(workspace: Workspace) -> None:
     first = publish_images(workspace)
-    with pytest.raises(StorageError, match=r"2 images, '3\.jpg' first, were neither embedded nor refused"):
+    with pytest.raises(StorageError, match=r"2 images \(the first is '3\.jpg'\) were neither embedded nor refused"):
         publish_images(workspace, TEN | {"new.jpg": "new"}, not_embedded={"sha-3", "new"})
     assert current_manifest(workspace, "main") == first
     assert versions(workspace) == ["1"]
-
-
-@pytest.mark.parametrize(("ids", "fault"), [(["a", "a"], "has the image 'a' twice"), (["b", "a"], "has 'a' after 'b'")])
-def test_ids_come_once_and_in_order(ids: list[str], fault: str, workspace: Workspace) -> None:
-    with pytest.raises(StorageError, match=fault):
-        publish_images(workspace, dict.fromkeys(ids, "one"), ids=ids)
-
-
-def test_copies_find_one_another_and_that_is_well(workspace: Workspace) -> None:
-    images = {f"{number:03}.jpg": f"sha-{number % 3}" for number in range(100)}
-    assert publish_images(workspace, images).images == 100
 
 
 def test_vectors_reach_their_rows_through_any_parts_and_batches(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(publish, "PART_ROWS", 7)
-    monkeypatch.setattr(publish, "BLOCK_ROWS", 3)
+    monkeypatch.setattr(verify, "BLOCK_ROWS", 3)
     read = publish.read_batches
     monkeypatch.setattr(publish, "read_batches", lambda path, columns: read(path, columns, rows=5))
     images = {f"{number:03}.jpg": f"sha-{number * 7 % 23}" for number in range(40)}
@@ -252,9 +218,7 @@ def test_a_full_disk_leaves_the_old_version(room: int, workspace: Workspace) -> 
     prepared = publish_images(Workspace(workspace.root / "elsewhere"), more)
     resource.setrlimit(resource.RLIMIT_FSIZE, (room, limits[1]))
     try:
-        with pytest.raises(
-            StorageError, match=r"'main' cannot be written in .*File too large.*version before stays in"
-        ):
+        with pytest.raises(StorageError, match=r"Cannot write .* 'main' to .*File too large; the index is unchanged"):
             publish_images(workspace, more, embeddings=workspace.root / "elsewhere" / "embeddings.parquet")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
@@ -269,6 +233,23 @@ def test_a_damaged_version_still_says_whose_it_is_and_how_large(workspace: Works
     with pytest.raises(StorageError, match="belongs to /collection"):
         publish_images(workspace, collection="/other")
     seven = dict(list(TEN.items())[:7])
-    with pytest.raises(StorageError, match="3 of 10 images in the index 'main' are gone"):
+    with pytest.raises(StorageError, match="3 of 10 images in the index 'main' are missing"):
         publish_images(workspace, seven)
     assert publish_images(workspace, seven, allow_shrink=True).version == 2
+
+
+def test_renames_are_matched_by_bytes_one_to_one(workspace: Workspace) -> None:
+    publish_images(workspace, {"a.jpg": "one", "b.jpg": "one", "c.jpg": "two", "d.jpg": "three"})
+    images = {"a.jpg": "two", "x.jpg": "one", "y.jpg": "three", "z.jpg": "three", "new.jpg": "new"}
+    changes = publish_images(workspace, images, allow_shrink=True).changes
+    assert changes.model_dump() == {"added": 2, "changed": 1, "removed": 1, "renamed": 2, "unchanged": 0}
+    assert changes.added + changes.changed + changes.renamed + changes.unchanged == 5
+    assert changes.removed + changes.changed + changes.renamed + changes.unchanged == 4
+
+
+def test_renamed_images_do_not_count_as_missing(workspace: Workspace) -> None:
+    publish_images(workspace)
+    renamed = {f"new/{image_id}": sha256 for image_id, sha256 in TEN.items()}
+    manifest = publish_images(workspace, renamed)
+    assert (counts(manifest), manifest.changes.renamed) == ((0, 0, 0, 0), 10)
+    assert current_manifest(workspace, "main") == manifest

@@ -4,12 +4,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import BinaryIO
 
 import fsspec
 import pytest
 
 from storage.source import digests
-from storage.source.digests import file_digests, tree_digest
+from storage.source.digests import file_digests, former_digests, tree_digest
 from storage.source.known_files import KnownFiles
 from storage.source.tree import Tree, list_tree
 
@@ -66,7 +67,7 @@ def digest(file: Path, known: KnownFiles, bars: Bars) -> str:
 @pytest.mark.usefixtures("settled")
 def test_an_unchanged_file_is_read_once_and_only_reading_shows_a_bar(file: Path, known: KnownFiles, bars: Bars) -> None:
     assert digest(file, known, bars) == digest(file, known, bars) == sha256(b"one")
-    assert bars.shown == [("looking at files", 1)]
+    assert bars.shown == [("reading files", 1)]
     assert bars.done == 1
 
 
@@ -194,7 +195,7 @@ def test_stamps_are_what_services_say_of_a_content(details: dict[str, object], t
     filesystem.pipe("/stamps/a.jpg", b"one")
     try:
         tree = replace(list_tree("memory://stamps"), details={"a.jpg": {**details, "size": 3}})
-        assert ("a.jpg" in digests._stamps(tree)) is trusted
+        assert ("a.jpg" in digests.file_stamps(tree)) is trusted
     finally:
         filesystem.rm("/stamps", recursive=True)
 
@@ -205,16 +206,29 @@ def test_what_was_read_before_an_interrupt_need_not_be_read_again(
 ) -> None:
     file.with_name("next.jpg").write_bytes(b"next")
     tree = list_tree(str(file.parent))
-    real = digests._digest
+    real = Tree.open
 
-    def interrupted(tree: Tree, path: str) -> str:
+    def interrupted(tree: Tree, path: str) -> BinaryIO:
         if path == "next.jpg":
             raise KeyboardInterrupt
         return real(tree, path)
 
-    monkeypatch.setattr(digests, "_digest", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        file_digests(tree, known, bars)
-    monkeypatch.setattr(digests, "_digest", real)
+    with monkeypatch.context() as patched:
+        patched.setattr(Tree, "open", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            file_digests(tree, known, bars)
     file_digests(tree, known, bars)
-    assert bars.shown == [("looking at files", 2), ("looking at files", 1)]
+    assert bars.shown == [("reading files", 2), ("reading files", 1)]
+
+
+@pytest.mark.usefixtures("settled")
+def test_the_former_digest_of_a_renamed_file_is_known(file: Path, tmp_path: Path) -> None:
+    tree = list_tree(str(file.parent))
+    database = tmp_path / "known.db"
+    assert former_digests(tree, ["image.jpg"], database) == {}
+    assert not database.exists()
+    with KnownFiles(database) as known:
+        file_digests(tree, known, Bars())
+    file.rename(file.with_name("renamed.jpg"))
+    found = former_digests(list_tree(str(file.parent)), ["image.jpg", "other.jpg"], database)
+    assert found == {"image.jpg": sha256(b"one")}

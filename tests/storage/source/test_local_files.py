@@ -79,7 +79,7 @@ def test_circles_end_and_are_told(tmp_path: Path) -> None:
     assert files == ["beside/1.jpg", "real/0.jpg"]
     reasons = {each.path: each.reason for each in skipped}
     assert reasons == {
-        "above/": "a folder that holds the collection; the link is not followed",
+        "above/": "a folder that contains the collection; the link is not followed",
         "beside/back/": "the same folder as ./; its files are listed once",
         "real/loop/": "the same folder as ./; its files are listed once",
     }
@@ -92,7 +92,7 @@ def test_links_that_lead_nowhere_are_told(tmp_path: Path) -> None:
     files, skipped = walk(tmp_path)
     assert files == ["0.jpg", "other"]
     assert {each.path: each.kind for each in skipped} == {"dangling.jpg": "dead-link", "self": "dead-link"}
-    assert skipped[0].reason == "the link cannot be followed (No such file or directory); it is not used"
+    assert skipped[0].reason == "the link cannot be followed (No such file or directory); it is ignored"
     assert "Too many levels of symbolic links" in skipped[1].reason
 
 
@@ -122,7 +122,7 @@ def test_a_folder_that_may_not_be_read_is_told_and_the_rest_is_listed(
     monkeypatch.setattr(local_files.os, "scandir", scandir)
     files, skipped = walk(tmp_path)
     assert files == ["0.jpg"]
-    assert skipped == [("unreadable-folder", "closed/", "Permission denied; nothing in it is listed")]
+    assert skipped == [("unreadable-folder", "closed/", "Permission denied; its files are not listed")]
 
 
 def test_workspaces_are_no_part_of_a_collection(tmp_path: Path) -> None:

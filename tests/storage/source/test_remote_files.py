@@ -195,7 +195,9 @@ def test_a_file_that_is_gone_when_it_is_read_is_missing(bucket: Any) -> None:
 @pytest.mark.usefixtures("environment")
 @pytest.mark.parametrize("url", ["s3://no-such-bucket", "s3://no-such-bucket/photos"])
 def test_a_bucket_that_is_not_there_is_said(url: str) -> None:
-    with pytest.raises(StorageError, match=f"^There is nothing at {url}; give the folder or file of a collection.$"):
+    with pytest.raises(
+        StorageError, match=f"^No such file or folder: {url}; name the folder or file of a collection.$"
+    ):
         list_tree(url)
 
 
@@ -203,7 +205,7 @@ def test_a_bucket_that_is_not_there_is_said(url: str) -> None:
 def test_missing_credentials_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
-    with pytest.raises(StorageError, match=r"cannot be read: Unable to locate credentials; check AWS_ACCESS_KEY_ID, "):
+    with pytest.raises(StorageError, match=r"Cannot read .*: Unable to locate credentials; check AWS_ACCESS_KEY_ID, "):
         list_tree(URL)
 
 
@@ -212,7 +214,7 @@ def test_missing_credentials_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
 )
 def test_a_missing_package_is_said(url: str, package: str, extra: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    with pytest.raises(StorageError, match=rf'{url} cannot be read: .* pip install "scenekin\[{extra}\]"\.$'):
+    with pytest.raises(StorageError, match=rf'Cannot read {url}: .* pip install "scenekin\[{extra}\]"\.$'):
         list_tree(url)
 
 
@@ -236,7 +238,7 @@ def test_what_a_service_raises_while_a_file_is_read_is_a_problem_of_that_file(
 
 def test_a_large_file_is_streamed(memory: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tree = list_tree(memory)
-    monkeypatch.setattr("storage.source.tree.WHOLE", 1)
+    monkeypatch.setattr("storage.source.tree.ONE_REQUEST", 1)
     monkeypatch.setattr(tree.filesystem, "cat_file", None)
     with tree.open("a b.jpg") as stream:
         assert stream.read() == pictures(*NAMES)["a b.jpg"]

@@ -14,7 +14,7 @@ from tasks.collection.assemble import Collection, assemble
 from tasks.collection.config import CollectionConfig
 from tasks.collection.formats import read_collection
 from tasks.collection.gather import gather
-from tasks.collection.image_info import look_at_file, paths_to_look_at
+from tasks.collection.image_info import inspect_file, paths_to_inspect
 from tasks.collection.records import Files
 
 
@@ -51,9 +51,9 @@ def pictures(*paths: str) -> dict[str, bytes]:
 def collect(files: Files, format: str | None = None) -> Collection:
     """Read and assembled, as the tasks do it."""
     reading = read_collection(files, files, format)
-    seen = {path: look_at_file(path, files.read) for path in paths_to_look_at(reading, files)}
-    facts = {path: fact for path, fact in seen.items() if fact is not None}
-    return assemble(reading, facts, CollectionConfig())
+    seen = {path: inspect_file(path, files.read) for path in paths_to_inspect(reading, files)}
+    infos = {path: info for path, info in seen.items() if info is not None}
+    return assemble(reading, infos, CollectionConfig())
 
 
 def silent(label: str, total: int) -> AbstractContextManager[Callable[[int], None]]:  # noqa: ARG001

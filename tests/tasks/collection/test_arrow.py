@@ -1,10 +1,10 @@
 import pyarrow as pa
 
-from tasks.collection.arrow import caption_table, fact_table, facts_of, image_table, problem_table
+from tasks.collection.arrow import caption_table, image_info_from, image_info_table, image_table, problem_table
 from tasks.collection.assemble import assemble
 from tasks.collection.config import CollectionConfig
-from tasks.collection.image_info import Fact
-from tasks.collection.near_duplicates import Look
+from tasks.collection.image_info import ImageInfo
+from tasks.collection.near_duplicates import Fingerprint
 from tasks.collection.records import Item, Reading
 
 ITEMS = [
@@ -15,8 +15,9 @@ ITEMS = [
     Item("e", "e.jpg", ("Five .",), "train"),
     Item("gone", "gone.jpg", ("Gone .",), "test", 9),
 ]
-FACTS = {f"{name}.jpg": Fact(content, 4, 3) for name, content in zip("abcde", "xyxzw", strict=True)}
-COLLECTION = assemble(Reading("coco", ITEMS, has_splits=True), FACTS, CollectionConfig())
+AS_GIVEN = CollectionConfig(validation_fraction=0, test_fraction=0)
+INFOS = {f"{name}.jpg": ImageInfo(content, 4, 3) for name, content in zip("abcde", "xyxzw", strict=True)}
+COLLECTION = assemble(Reading("coco", ITEMS, has_splits=True), INFOS, AS_GIVEN)
 
 
 def test_images_of_all_and_of_one_split() -> None:
@@ -56,13 +57,13 @@ def test_problems() -> None:
 
 
 def test_facts_come_back_by_digest() -> None:
-    facts = {
-        "b.jpg": Fact("y", 4, 3, look=Look(b"\x00" * 8, b"\xff" * 192)),
-        "a.jpg": Fact("x", 0, 0, "truncated"),
-        "copy.jpg": Fact("x", 0, 0, "truncated"),
-        "locked.jpg": Fact("", 0, 0, "cannot be read: Permission denied"),  # may be readable the next time
+    infos = {
+        "b.jpg": ImageInfo("y", 4, 3, fingerprint=Fingerprint(b"\x00" * 8, b"\xff" * 192)),
+        "a.jpg": ImageInfo("x", 0, 0, "truncated"),
+        "copy.jpg": ImageInfo("x", 0, 0, "truncated"),
+        "locked.jpg": ImageInfo("", 0, 0, "cannot be read: Permission denied"),  # may be readable the next time
     }
-    table = fact_table(assemble(Reading("coco", ITEMS), facts, CollectionConfig()))
+    table = image_info_table(assemble(Reading("coco", ITEMS), infos, CollectionConfig()))
     assert table["sha256"].to_pylist() == ["x", "y"]
     (batch,) = table.to_batches()
-    assert facts_of(batch) == {"x": facts["a.jpg"], "y": facts["b.jpg"]}
+    assert image_info_from(batch) == {"x": infos["a.jpg"], "y": infos["b.jpg"]}

@@ -9,15 +9,16 @@ FILES = files_of(
         + "".join(f"gone{number}.jpg#0\tGone .\n" for number in range(5)),
         "Flickr_8k.trainImages.txt": "a.jpg\n",
         "Flickr_8k.devImages.txt": "b.jpg\n",
+        "Flickr_8k.testImages.txt": "gone0.jpg\n",
         **pictures("a.jpg", "b.jpg", "extra.jpg"),
     }
 )
 
 
 def test_summary_has_the_keys_of_the_contract() -> None:
-    facts = summary(collect(FILES))
-    problems = facts.pop("problems")
-    assert facts == {
+    counts = summary(collect(FILES))
+    problems = counts.pop("problems")
+    assert counts == {
         "format": "flickr8k",
         "images": 8,
         "usable": 3,
@@ -31,22 +32,35 @@ def test_summary_has_the_keys_of_the_contract() -> None:
         "kind": "missing-image",
         "item": "gone0.jpg",
         "line": 4,
-        "detail": "there is no file gone0.jpg; captions not used: 1",
+        "detail": "no such file: gone0.jpg; captions not used: 1",
     }
 
 
-def test_description_counts_every_kind_and_names_the_first_items() -> None:
+def test_description_shows_the_first_problems_of_every_kind() -> None:
     assert describe(collect(FILES)).splitlines() == [
-        "flickr8k: 8 images listed, 3 usable, 2 with captions (3)",
-        "train 1, validation 1, test 0",
-        "  missing-image       5  gone0.jpg:4, gone1.jpg:5, gone2.jpg:6 and 2 more",
-        "  no-caption          1  extra.jpg",
-        "  no-split            1  extra.jpg",
+        "flickr8k: 8 images listed, 3 usable, 2 with captions (3 captions)",
+        "splits: train 1, validation 1, test 0",
+        "missing-image (5)",
+        "  gone0.jpg (line 4): no such file: gone0.jpg; captions not used: 1",
+        "  gone1.jpg (line 5): no such file: gone1.jpg; captions not used: 1",
+        "  gone2.jpg (line 6): no such file: gone2.jpg; captions not used: 1",
+        "  and 2 more",
+        "no-caption (1)",
+        "  extra.jpg: has no captions; it can be found, but nothing is learned from it",
+        "no-split (1)",
+        "  extra.jpg: is in no split; it can be found, but is not used for training or evaluation",
+        "Use --json to list all problems.",
     ]
+
+
+def test_a_description_that_lists_every_problem_does_not_point_to_json() -> None:
+    assert "--json" not in describe(collect(files_of({"a.jpg": "", "b.jpg": ""})))
 
 
 def test_a_name_cannot_break_the_line_or_command_the_terminal() -> None:
     text = describe(collect(files_of({"a\nb.jpg": "", "\x1b[31mc\u00e9 \u202e.jpg": ""})))
     assert text.splitlines()[2:] == [
-        r"  unreadable-image       2  \x1b[31mc\u00e9 \u202e.jpg, a\nb.jpg".replace(r"\u00e9", "\u00e9")
+        "unreadable-image (2)",
+        r"  \x1b[31mc\u00e9 \u202e.jpg: empty file".replace(r"\u00e9", "\u00e9"),
+        r"  a\nb.jpg: empty file",
     ]

@@ -31,7 +31,7 @@ def test_a_stray_pair_or_table_makes_no_second_candidate(format: str, contents: 
 
 def test_a_table_and_a_pair_are_ambiguous() -> None:
     files = files_of({**TABLE, **SIDECAR, **pictures("a.jpg")})
-    with pytest.raises(InputError, match=r"could be table and sidecar; .*--format"):
+    with pytest.raises(InputError, match=r"could be table or sidecar; .*--format"):
         read_collection(files, files)
     for format in ("table", "sidecar"):
         assert read_collection(files, files, format).format == format
@@ -51,7 +51,7 @@ def test_a_captions_column_is_passed_on() -> None:
 
 def test_a_named_format_overrides_what_looks_ambiguous() -> None:
     files = files_of({**TOKENS, **METADATA, **pictures("a.jpg")})
-    with pytest.raises(InputError, match=r"could be flickr8k and imagefolder; .*--format"):
+    with pytest.raises(InputError, match=r"could be flickr8k or imagefolder; .*--format"):
         read_collection(files, files)
     for format in ("flickr8k", "imagefolder", "folder"):
         assert read_collection(files, files, format).format == format
@@ -60,7 +60,7 @@ def test_a_named_format_overrides_what_looks_ambiguous() -> None:
 @pytest.mark.parametrize("contents", [{}, {"readme.txt": "nothing here"}])
 def test_nothing_to_read_is_one_sentence_that_lists_the_formats(contents: dict[str, str]) -> None:
     files = files_of(contents)
-    with pytest.raises(InputError, match=rf"no images and no captions .*\({KNOWN}\)"):
+    with pytest.raises(InputError, match=rf"No images and no captions .*\({KNOWN}\)"):
         read_collection(files, files)
 
 
@@ -72,7 +72,7 @@ def test_an_unknown_format_is_one_sentence_that_lists_the_known() -> None:
 
 def test_a_captions_file_that_cannot_be_opened_is_one_sentence() -> None:
     files = Files(["metadata.csv"], files_of({}).open)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="Cannot read"):
         read_collection(files, files)
 
 

@@ -94,7 +94,7 @@ def test_images_whose_facts_are_known_are_not_opened(folder: Path) -> None:
     files, images = (
         Files(tree.paths, lambda path, tree=tree: opened.append(path) or tree.open(path)) for tree in source.trees()
     )
-    known = {"a.jpg": whole.facts["a.jpg"], "gone.jpg": whole.facts["b.jpg"]}
+    known = {"a.jpg": whole.image_info["a.jpg"], "gone.jpg": whole.image_info["b.jpg"]}
     again = gather(files, images, None, CollectionConfig(), workers=1, progress=silent, known=known)
     assert again == whole
     assert opened == ["b.jpg"]

@@ -19,13 +19,17 @@ NFD = unicodedata.normalize("NFD", "señal.jpg")
         (r"back\slash.jpg", "", r"back\slash.jpg"),
         ("señal.jpg", "", NFD),
         ("a.jpg.1", "", "a.jpg.1"),
-        ("A.JPG", "", "A.JPG"),
+        ("A.JPG", "", "a.jpg"),
+        ("SUB/C.Jpg", "", "sub/c.jpg"),
+        ("a", "", "a.jpg"),
+        (r"SUB\c", "./", "sub/c.jpg"),
+        ("notes", "", "notes"),  # no image
         ("../../x.jpg", "sub", "../x.jpg"),
         ("/a.jpg", "sub", "/a.jpg"),
     ],
 )
 def test_find(name: str, folder: str, path: str) -> None:
-    paths = ImagePaths(["a.jpg", "sub/c.jpg", r"back\slash.jpg", NFD])
+    paths = ImagePaths(["a.jpg", "sub/c.jpg", r"back\slash.jpg", NFD, "notes.txt"])
     assert paths.find(name, folder) == path
 
 
@@ -54,6 +58,41 @@ def test_of_two_spellings_on_disk_each_is_found_by_its_own_name_only() -> None:
 )
 def test_the_folder_of_most_names(paths: list[str], folder: str) -> None:
     assert ImagePaths(paths).folder_of({"a.jpg", "b.jpg", "sub/c.jpg"}) == folder
+
+
+@pytest.mark.parametrize("name", ["A.JPG", "cat", "CAT.jpg"])
+def test_a_name_that_fits_several_images_finds_none(name: str) -> None:
+    paths = ImagePaths(["a.jpg", "a.JPG", "cat.jpg", "cat.png", "Cat.jpg"])
+    assert paths.find(name) not in paths
+    assert paths.inexact([Item(name, name)]) == []
+
+
+def test_inexact_names_are_reported() -> None:
+    paths = ImagePaths(["a.jpg", "b.jpg", "c.jpg"])
+    items = [Item(name, paths.find(name)) for name in ("A.jpg", "b", "c.jpg")]
+    assert [(problem.item, problem.detail) for problem in paths.inexact(items)] == [
+        ("a.jpg", "used for the name 'A.jpg', which has no such file"),
+        ("b.jpg", "used for the name 'b', which has no such file"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "names",
+    [
+        [r"img\beach\0.jpg", r"img\beach\1.jpg"],
+        ["./img/beach/0.jpg", "./img/beach/1.jpg"],
+        ["IMG/Beach/0.JPG", "IMG/Beach/1.JPG"],
+        ["img/beach/0", "img/beach/1"],
+    ],
+)
+def test_the_folder_is_found_however_names_are_written(names: list[str]) -> None:
+    paths = ImagePaths(["archive/img/beach/0.jpg", "archive/img/beach/1.jpg", "beach/0.jpg"])
+    assert paths.folder_of(names) == "archive/"
+    assert [paths.find(name, "archive/") for name in names] == ["archive/img/beach/0.jpg", "archive/img/beach/1.jpg"]
+
+
+def test_a_folder_with_the_exact_names_is_preferred() -> None:
+    assert ImagePaths(["A/A.JPG", "B/a.jpg"]).folder_of(["a.jpg"]) == "B/"
 
 
 def test_unlisted_images() -> None:

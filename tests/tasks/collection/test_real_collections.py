@@ -13,7 +13,7 @@ from tasks.collection.assemble import Collection, assemble
 from tasks.collection.check import summary
 from tasks.collection.config import CollectionConfig
 from tasks.collection.formats import read_collection
-from tasks.collection.image_info import Fact, paths_to_look_at
+from tasks.collection.image_info import ImageInfo, paths_to_inspect
 from tasks.collection.records import Problem
 from tests.shared import ROOT, with_shared
 from tests.shared import case as input_of
@@ -31,13 +31,13 @@ def test_flickr8k() -> None:
     started = time.monotonic()
     reading = read_collection(files, files)
     assert time.monotonic() - started < 2
-    facts = {path: Fact(path, 224, 224) for path in paths_to_look_at(reading, files)}
-    collection = assemble(reading, facts, CollectionConfig())
+    infos = {path: ImageInfo(path, 224, 224) for path in paths_to_inspect(reading, files)}
+    collection = assemble(reading, infos, CollectionConfig())
     counts = summary(collection)
     assert (counts["usable"], counts["captions"]) == (8091, 40455)
     assert counts["splits"] == {"train": 6000, "validation": 1000, "test": 1000}
     assert counts["problem_counts"] == {"missing-image": 1, "no-split": 91}
-    detail = "there is no file Images/2258277193_586949ec62.jpg.1; captions not used: 5"
+    detail = "no such file: Images/2258277193_586949ec62.jpg.1; captions not used: 5"
     assert Problem("missing-image", "2258277193_586949ec62.jpg.1", detail, 6731) in collection.problems
 
 
@@ -160,8 +160,8 @@ def test_copies_of_flickr8k_as_people_have_them(variant: str, name: str, used: i
     data = (ROOT / "data" / "imperfect" / "flickr8k_variants" / variant).read_bytes()
     files = files_of({name: data})
     reading = read_collection(files, files)
-    facts = {item.path: Fact(item.path, 1, 1) for item in reading.items}
-    collection = assemble(reading, facts, CollectionConfig())
+    infos = {item.path: ImageInfo(item.path, 1, 1) for item in reading.items}
+    collection = assemble(reading, infos, CollectionConfig())
     assert sum(len(image.captions) for image in collection.images) == used
     assert kinds(collection) == told
 

@@ -27,8 +27,14 @@ def test_enough_captions_pass(tmp_path) -> None:
 @pytest.mark.parametrize(
     ("images", "sentence"),
     [
-        ({"train": 7, "validation": 9}, "The train split has 7 images with captions; at least 8 are needed to learn"),
-        ({"train": 9, "validation": 3}, "The validation split has 3 images with captions; at least 4 are needed to"),
+        (
+            {"train": 7, "validation": 9},
+            "The train split has 7 images with captions, but at least 8 are needed to learn",
+        ),
+        (
+            {"train": 9, "validation": 3},
+            "The validation split has 3 images with captions, but at least 4 are needed to",
+        ),
         ({"train": 0, "validation": 0}, "The train split has 0 images"),
     ],
 )

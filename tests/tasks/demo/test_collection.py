@@ -75,6 +75,6 @@ def test_a_stop_half_way_leaves_what_was_there(tmp_path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("name", ["notes.txt", "collection.json"])
 def test_a_folder_with_something_else_is_refused_and_kept(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(json.dumps({"mine": 1}))
-    with pytest.raises(InputError, match="isn't the demo's collection"):
+    with pytest.raises(InputError, match="is not the demo's collection"):
         write_collection(tmp_path, count=8)
     assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -4,7 +4,7 @@ from scipy.sparse import csr_array
 
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import build_vocabulary
-from tasks.evaluation.compare import RANDOM_RUNS, compare, shown_methods
+from tasks.evaluation.compare import RANDOM_RUNS, best_methods, compare
 from tasks.evaluation.summary import summarise
 from tasks.metrics.truth import Truth, make_truth
 
@@ -70,10 +70,10 @@ def test_random_order_is_the_mean_of_seeded_runs(truth: Truth) -> None:
 
 
 def test_people_are_shown_the_best_of_each_kind(truth: Truth, embeddings: dict[str, np.ndarray]) -> None:
-    assert shown_methods(compare(truth, embeddings, {}, seed=0)) == ["baseline_gap_centred", "regression"]
+    assert best_methods(compare(truth, embeddings, {}, seed=0)) == ["baseline_gap_centred", "regression"]
     untrained = {"baseline_gap": embeddings["baseline_gap"]}
-    assert shown_methods(compare(truth, untrained, {}, seed=0)) == ["baseline_gap"]
-    assert shown_methods(compare(truth, {}, {}, seed=0)) == []
+    assert best_methods(compare(truth, untrained, {}, seed=0)) == ["baseline_gap"]
+    assert best_methods(compare(truth, {}, {}, seed=0)) == []
 
 
 def test_a_method_may_ask_by_more_than_the_image(
@@ -91,4 +91,4 @@ def test_what_asks_by_captions_is_never_shown_as_the_best(
 ) -> None:
     methods = compare(truth, embeddings | {"vt_vt": tfidf_NV.toarray()}, {}, seed=0)
     assert methods["vt_vt"].ndcg_auc == pytest.approx(100)
-    assert shown_methods(methods) == ["baseline_gap_centred", "regression"]
+    assert best_methods(methods) == ["baseline_gap_centred", "regression"]

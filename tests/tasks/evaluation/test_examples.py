@@ -96,8 +96,8 @@ def test_words_of_the_query_are_removed_and_others_added(
     for example in examples:
         row = ids.index(example.query_id)
         alone, added, removed = example.hits
-        assert alone == "the image alone"
-        assert (added[:2], removed[:2]) == ("+ ", "− ")
+        assert alone == "image only"
+        assert (added[:2], removed[:2]) == ("+ ", "- ")
         words = {word for caption in example.captions for word in caption.split()}
         assert added[2:] in set(RARE) - words
         assert removed[2:] in set(RARE) & words

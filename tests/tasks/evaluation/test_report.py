@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tasks.evaluation.charts import curve_figure, scatter_figure
+from tasks.evaluation.charts import curve_chart, scatter_chart
 from tasks.evaluation.report import Report, render_report
 from tasks.evaluation.sheets import Example, Hit, result_sheet
-from tasks.evaluation.steering import Step, WordFigures
+from tasks.evaluation.steering import SteeringPoint, WordMetrics
 from tasks.evaluation.summary import summarise
 
 HOSTILE = "<script>alert('\"')</script> & <img src=http://example.org/x.png>"
 
 
-WORDS = WordFigures(
+WORDS = WordMetrics(
     pairs=1234,
     without=0.04,
     without_interval=(0.03, 0.05),
@@ -24,7 +24,7 @@ WORDS = WordFigures(
     at_90_interval=(0.2, 0.24),
     at_80=0.32,
     at_80_interval=(0.3, 0.34),
-    curve=(Step(alpha=0, share=0.04, kept=1),),
+    curve=(SteeringPoint(alpha=0, share=0.04, kept=1),),
 )
 
 
@@ -59,10 +59,10 @@ def report() -> Report:
         words={"vt_v": WORDS},
         examples=(example("a", hits),),
         steered=(example("c", {"+ snow": hits["(V,V)"]}),),
-        figures={
-            "ndcg": curve_figure(methods, "ndcg"),
-            "pcc": curve_figure(methods, "pcc"),
-            "scatter": scatter_figure(truth, {"(V,V)": truth + noise}),
+        charts={
+            "ndcg": curve_chart(methods, "ndcg"),
+            "pcc": curve_chart(methods, "pcc"),
+            "scatter": scatter_chart(truth, {"(V,V)": truth + noise}),
         },
     )
 
@@ -112,8 +112,8 @@ def test_figures_and_facts_are_told(report: Report) -> None:
     for told in (
         "scenes",
         "test split",
-        "Left out3",
-        "With a byte copy7",
+        "Queries skipped3",
+        "Queries with an exact copy7",
         "features12.3",
         "missing-image4",
         "95 %",
@@ -130,35 +130,45 @@ def test_the_best_figures_are_marked_the_oracle_aside(report: Report) -> None:
 def test_what_asks_by_captions_is_set_apart(report: Report) -> None:
     text = re.sub(r"\s+", " ", Elements(render_report(report)).text)
     assert (report.methods["vt_vt"].ndcg_auc or 0) > (report.methods["v_v"].ndcg_auc or 0)
-    _, told = text.split("trained, asked by image and captions")
-    assert told.strip().startswith("The query holds the text that truth is made of")
-    assert re.search(r"others\. \(V\+T,V\+T\) ", told)
+    _, told = text.split("Queried with image and captions")
+    assert told.strip().startswith("These queries include the text that relevance is computed from")
+    assert re.search(r"methods above\. \(V\+T,V\+T\) ", told)
 
 
 def test_trained_methods_are_set_against_the_best_of_them(report: Report) -> None:
     row = re.sub(r"\s+", " ", Elements(render_report(report)).text).split("(V+T,V)")[1]
     to_best = report.methods["vt_v"].to_best
     assert to_best is not None
-    assert f"−{-(to_best.ndcg_auc or 0):.1f}" in row
-    assert f"PCC −{-(to_best.pcc_auc or 0):.1f}" in row
+    assert f"-{-(to_best.ndcg_auc or 0):.1f}" in row
+    assert f"PCC -{-(to_best.pcc_auc or 0):.1f}" in row
     assert report.methods["v_v"].to_best is None
+
+
+def test_a_best_model_that_does_not_clearly_beat_the_best_baseline_is_marked(report: Report) -> None:
+    marked = "It is not clearly better than this baseline"
+    assert marked not in render_report(report)
+    gain = report.methods["v_v"].gain
+    assert gain is not None
+    unclear = gain.model_copy(update={"ndcg_auc_interval": (-0.1, 2.0)})
+    methods = {**report.methods, "v_v": report.methods["v_v"].model_copy(update={"gain": unclear})}
+    assert marked in render_report(report.model_copy(update={"methods": methods}))
 
 
 def test_words_are_measured_and_shown(report: Report) -> None:
     text = re.sub(r"\s+", " ", Elements(render_report(report)).text)
     assert "2 to 10 % of the images" in text
     assert "(V+T,V)4%(3to5)22%(20to24)32%(30to34)1,234" in text.replace(" ", "")
-    assert "+ snow" in text.split("Steered by words")[1]
+    assert "+ snow" in text.split("Example results with words")[1]
 
 
 def test_json_holds_all_but_the_pictures(report: Report) -> None:
     text = report.model_dump_json()
-    assert not re.search(r'"(figures|sheet)"', text)
+    assert not re.search(r'"(charts|sheet)"', text)
     again = Report.model_validate_json(text)
     assert again.methods == report.methods
     assert again.words == report.words
     assert again.examples[0].hits == report.examples[0].hits
-    assert again.figures == {}
+    assert again.charts == {}
 
 
 def test_a_report_of_little_renders(report: Report) -> None:
@@ -173,6 +183,6 @@ def test_a_report_of_little_renders(report: Report) -> None:
     html = render_report(bare)
     assert "<img" not in html
     assert "best trained method" not in html
-    assert "Steered by words" not in html
-    assert "What an added word does" not in html
+    assert "Example results with words" not in html
+    assert "Effect of an added word" not in html
     assert "–" in html

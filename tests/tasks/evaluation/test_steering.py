@@ -7,14 +7,14 @@ from scipy.sparse import csr_array
 from tasks.evaluation.steering import (
     ALPHAS,
     TOP,
-    WordFigures,
+    WordMetrics,
     draw_pairs,
     measure_words,
     share_at,
     steer_pairs,
     steering_words,
 )
-from tasks.search.modifiers import moved
+from tasks.search.modifiers import move_queries
 
 IMAGES, STEMS = 80, 40
 
@@ -46,7 +46,7 @@ def test_figures_are_those_of_seeded_pairs_with_intervals_around_them(tfidf_NV: 
         assert low < getattr(figures, name) < high
     assert [step.alpha for step in figures.curve] == list(ALPHAS)
     assert [step.kept for step in figures.curve] == pytest.approx(similarity_A / similarity_A[0])
-    assert WordFigures.model_validate_json(figures.model_dump_json()) == figures
+    assert WordMetrics.model_validate_json(figures.model_dump_json()) == figures
 
 
 def test_nothing_is_said_where_nothing_can_be_measured(tfidf_NV: csr_array) -> None:
@@ -62,7 +62,7 @@ IMAGES, STEMS, DIMENSION = 60, 30, 6
 
 
 @pytest.fixture(scope="module")
-def held_NV() -> csr_array:
+def model_tfidf_NV() -> csr_array:
     """Unit rows over stems of all frequencies; the last two images hold none."""
     random = np.random.default_rng(0)
     value_NV = random.random((IMAGES, STEMS)) * (random.random((IMAGES, STEMS)) < np.linspace(0.01, 0.3, STEMS))
@@ -77,53 +77,53 @@ def theta_VD() -> np.ndarray:
 
 
 @pytest.fixture(scope="module")
-def embedding_ND(held_NV: csr_array, theta_VD: np.ndarray) -> np.ndarray:
+def embedding_ND(model_tfidf_NV: csr_array, theta_VD: np.ndarray) -> np.ndarray:
     """Images near their words."""
-    value_ND = held_NV @ theta_VD + 0.3 * np.random.default_rng(2).normal(size=(IMAGES, DIMENSION))
+    value_ND = model_tfidf_NV @ theta_VD + 0.3 * np.random.default_rng(2).normal(size=(IMAGES, DIMENSION))
     return value_ND / np.linalg.norm(value_ND, axis=1, keepdims=True)
 
 
 def test_moving_is_a_sum_of_unit_length() -> None:
     start_PD, theta_PD = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 0.0]])
-    np.testing.assert_allclose(moved(start_PD, theta_PD, 2.0), [[1 / 5**0.5, 2 / 5**0.5], [1, 0]])
-    np.testing.assert_array_equal(moved(theta_PD, theta_PD)[1], [0, 0])
+    np.testing.assert_allclose(move_queries(start_PD, theta_PD, 2.0), [[1 / 5**0.5, 2 / 5**0.5], [1, 0]])
+    np.testing.assert_array_equal(move_queries(theta_PD, theta_PD)[1], [0, 0])
 
 
-def test_words_tell_images_apart_and_have_a_place(held_NV: csr_array, theta_VD: np.ndarray) -> None:
-    counts = [sum(held_NV.toarray()[:, word] > 0) for word in range(STEMS)]
+def test_words_tell_images_apart_and_have_a_place(model_tfidf_NV: csr_array, theta_VD: np.ndarray) -> None:
+    counts = [sum(model_tfidf_NV.toarray()[:, word] > 0) for word in range(STEMS)]
     expected = [word for word in range(STEMS) if counts[word] and 0.02 * IMAGES <= counts[word] <= 0.10 * IMAGES]
     assert 3 < len(expected) < STEMS
-    assert steering_words(held_NV, theta_VD).tolist() == expected
+    assert steering_words(model_tfidf_NV, theta_VD).tolist() == expected
     placeless_VD = theta_VD.copy()
     placeless_VD[expected[0]] = 0
-    assert steering_words(held_NV, placeless_VD).tolist() == expected[1:]
+    assert steering_words(model_tfidf_NV, placeless_VD).tolist() == expected[1:]
 
 
-def test_pairs_are_seeded_and_each_is_a_query_that_lacks_its_word(held_NV: csr_array, theta_VD: np.ndarray) -> None:
-    word_W = steering_words(held_NV, theta_VD)
-    every = list(zip(*draw_pairs(held_NV, word_W, seed=0), strict=True))
-    dense_NV = held_NV.toarray()
+def test_pairs_are_seeded_and_each_query_lacks_its_word(model_tfidf_NV: csr_array, theta_VD: np.ndarray) -> None:
+    word_W = steering_words(model_tfidf_NV, theta_VD)
+    every = list(zip(*draw_pairs(model_tfidf_NV, word_W, seed=0), strict=True))
+    dense_NV = model_tfidf_NV.toarray()
     asking = range(IMAGES - 2)
     assert sorted(every) == sorted((row, word) for row in asking for word in word_W if not dense_NV[row, word])
-    some, again, other = (draw_pairs(held_NV, word_W, seed=seed, pairs=20) for seed in (1, 1, 2))
+    some, again, other = (draw_pairs(model_tfidf_NV, word_W, seed=seed, pairs=20) for seed in (1, 1, 2))
     assert 10 < len(some[0]) <= 20
     np.testing.assert_array_equal(some, again)
     assert some[0].tolist() != other[0].tolist()
 
 
-def test_where_there_are_no_words_or_no_queries_there_are_no_pairs(held_NV: csr_array) -> None:
-    for held, words in ((held_NV, []), (csr_array((3, STEMS)), [1, 2])):
+def test_where_there_are_no_words_or_no_queries_there_are_no_pairs(model_tfidf_NV: csr_array) -> None:
+    for held, words in ((model_tfidf_NV, []), (csr_array((3, STEMS)), [1, 2])):
         query_P, word_P = draw_pairs(held, np.array(words, np.int64), seed=0)
         assert len(query_P) == len(word_P) == 0
 
 
 def test_a_steered_search_by_the_slow_formula(
-    held_NV: csr_array, theta_VD: np.ndarray, embedding_ND: np.ndarray
+    model_tfidf_NV: csr_array, theta_VD: np.ndarray, embedding_ND: np.ndarray
 ) -> None:
-    query_P, word_P = draw_pairs(held_NV, steering_words(held_NV, theta_VD), seed=0, pairs=40)
+    query_P, word_P = draw_pairs(model_tfidf_NV, steering_words(model_tfidf_NV, theta_VD), seed=0, pairs=40)
     alphas = (0.0, 0.7, 3.0)
-    steered = steer_pairs(embedding_ND, theta_VD, held_NV, held_NV, query_P, word_P, alphas)
-    dense_NV = held_NV.toarray()
+    steered = steer_pairs(embedding_ND, theta_VD, model_tfidf_NV, model_tfidf_NV, query_P, word_P, alphas)
+    dense_NV = model_tfidf_NV.toarray()
     for pair, (query, word) in enumerate(zip(query_P, word_P, strict=True)):
         for place, alpha in enumerate(alphas):
             asked_D = embedding_ND[query] + alpha * theta_VD[word]
@@ -138,8 +138,10 @@ def test_a_steered_search_by_the_slow_formula(
 
 
 def test_fewer_images_than_the_top_are_all_found() -> None:
-    held_NV = csr_array(np.eye(3))
-    steered = steer_pairs(np.eye(3), np.eye(3), held_NV, held_NV, np.array([0]), np.array([1]), (0.0, 1.0))
+    model_tfidf_NV = csr_array(np.eye(3))
+    steered = steer_pairs(
+        np.eye(3), np.eye(3), model_tfidf_NV, model_tfidf_NV, np.array([0]), np.array([1]), (0.0, 1.0)
+    )
     np.testing.assert_allclose(steered.share_PA, [[0.5, 0.5]])
 
 

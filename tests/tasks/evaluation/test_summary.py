@@ -5,7 +5,7 @@ import pytest
 
 from tasks.errors import InputError
 from tasks.evaluation.bootstrap import paired_difference, resample_queries
-from tasks.evaluation.summary import MethodSummary, best_of, summarise
+from tasks.evaluation.summary import MethodSummary, best_of, compare_with_baseline, summarise
 from tasks.metrics.curves import NDCG_AT, PCC_AT, cut_ranks, log_auc, mean_curve
 from tasks.metrics.ndcg import ndcg
 from tasks.metrics.pcc import pcc
@@ -113,7 +113,7 @@ def test_three_images_have_ndcg_alone() -> None:
 
 
 def test_nothing_to_compare_is_refused() -> None:
-    with pytest.raises(InputError, match="share a word"):
+    with pytest.raises(InputError, match="shares a caption word"):
         summarise(np.zeros((2, 3)), {"v_v": np.zeros((2, 3))})
 
 
@@ -121,3 +121,25 @@ def test_the_best_of_a_kind(summaries: Summaries) -> None:
     assert best_of(summaries, "untrained") == "baseline_gap"
     assert best_of(summaries, "untrained", "trained", auc="pcc_auc") == "regression"
     assert best_of({"random": summaries["random"]}, "trained") is None
+
+
+@pytest.mark.parametrize(
+    ("difference", "interval", "clause"),
+    [
+        (1.5, (0.1, 3.0), None),
+        (1.5, (-0.1, 3.0), "is not clearly better than the best untrained baseline (GAP, {}): +1.5 (-0.1 to 3.0)"),
+        (-1.5, (-3.0, 0.1), "does not beat the best untrained baseline (GAP, {}): -1.5 (-3.0 to 0.1)"),
+    ],
+)
+def test_a_model_that_does_not_clearly_beat_the_baseline_is_reported(
+    summaries: Summaries, difference: float, interval: tuple[float, float], clause: str | None
+) -> None:
+    method = summaries["v_v"]
+    assert method.gain is not None
+    gain = method.gain.model_copy(update={"ndcg_auc": difference, "ndcg_auc_interval": interval})
+    found = compare_with_baseline({**summaries, "v_v": method.model_copy(update={"gain": gain})}, "v_v")
+    assert found == (clause and clause.format(f"{summaries['baseline_gap'].ndcg_auc:.1f}"))
+
+
+def test_without_a_baseline_there_is_nothing_to_report(truth: np.ndarray) -> None:
+    assert compare_with_baseline(summarise(truth, {"v_v": truth}), "v_v") is None

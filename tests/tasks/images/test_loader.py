@@ -60,7 +60,7 @@ def test_only_the_last_batch_of_a_shape_is_short() -> None:
 def test_refusals_say_why() -> None:
     refusals = {PATHS[item.row].partition("/")[0]: item.reason for item in load() if isinstance(item, Refusal)}
     assert refusals == {
-        "broken": "not an image of a known type",
+        "broken": "not an image, or of an unknown type",
         "missing": "[Errno 2] No such file: 'missing/47'",
         "silent": "TimeoutError",
     }

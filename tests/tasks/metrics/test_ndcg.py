@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.metrics import ndcg_score
 
 from tasks.metrics import ranked
 from tasks.metrics.ndcg import ndcg
@@ -82,3 +83,14 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ndcg(relevance_QN, score_QN, [1, 8])
     monkeypatch.setattr(ranked, "_VALUES_PER_BLOCK", 45)
     np.testing.assert_array_equal(ndcg(relevance_QN, score_QN, [1, 8]), whole)
+
+
+def test_a_rank_past_the_end_takes_the_whole_list() -> None:
+    """As in scikit-learn, ranx and trec_eval."""
+    random = np.random.default_rng(0)
+    relevance_QN, score_QN = random.random((3, 5)), random.integers(0, 3, (3, 5))
+    value_QR = ndcg(relevance_QN, score_QN, [5, 6, 128])
+    np.testing.assert_array_equal(value_QR, value_QR[:, [0, 0, 0]])
+    by_sklearn = [ndcg_score(relevance_QN[[q]], score_QN[[q]], k=128) for q in range(3)]
+    np.testing.assert_allclose(value_QR[:, 2], by_sklearn)
+    assert np.isnan(ndcg(np.ones((2, 0)), np.ones((2, 0)), [1, 2])).all()

@@ -57,3 +57,10 @@ def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = pcc(relevance_QN, score_QN, [4, 8])
     monkeypatch.setattr(ranked, "_VALUES_PER_BLOCK", 45)
     np.testing.assert_array_equal(pcc(relevance_QN, score_QN, [4, 8]), whole)
+
+
+def test_a_rank_past_the_end_takes_the_whole_list() -> None:
+    random = np.random.default_rng(0)
+    value_QR = pcc(random.random((3, 5)), random.random((3, 5)), [5, 6, 128])
+    np.testing.assert_array_equal(value_QR, value_QR[:, [0, 0, 0]])
+    assert np.isnan(pcc(np.ones((2, 0)), np.ones((2, 0)), [1, 2])).all()

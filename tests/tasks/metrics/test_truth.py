@@ -47,9 +47,9 @@ def test_scores_leave_the_query_out_in_the_same_way() -> None:
 
 def test_queries_may_be_embedded_otherwise_than_the_images_searched() -> None:
     truth = make_truth(captions(), queries=4)
-    embedding_ND, asking_ND = np.random.default_rng(1).normal(size=(2, 12, 3))
-    expected = [[float(asking_ND[q] @ embedding_ND[n]) for n in range(12) if n != q] for q in truth.query_Q]
-    np.testing.assert_allclose(truth.scores(embedding_ND, asking_ND), expected)
+    embedding_ND, as_query_ND = np.random.default_rng(1).normal(size=(2, 12, 3))
+    expected = [[float(as_query_ND[q] @ embedding_ND[n]) for n in range(12) if n != q] for q in truth.query_Q]
+    np.testing.assert_allclose(truth.scores(embedding_ND, as_query_ND), expected)
 
 
 def test_the_captions_themselves_score_100_and_noise_less() -> None:
@@ -61,7 +61,7 @@ def test_the_captions_themselves_score_100_and_noise_less() -> None:
 
 def test_captions_with_nothing_in_common_are_refused() -> None:
     for nothing in (np.eye(5), np.zeros((5, 2))):
-        with pytest.raises(InputError, match="No two images of the split have a word"):
+        with pytest.raises(InputError, match="No two images of this split share a word"):
             make_truth(csr_array(nothing))
 
 

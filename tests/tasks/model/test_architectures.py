@@ -52,8 +52,8 @@ def test_descriptors_are_made_of_the_blocks_that_are_said(name: BackboneName) ->
     with torch.device("meta"):
         outputs = create_backbone(BackboneConfig(name=name), pretrained=False).outputs(torch.empty(2, 3, 64, 96))
         descriptor_BRC = describe(outputs, pooling)
-    assert descriptor_BRC.shape == (2, 1, sum(ARCHITECTURES[name].blocks(pooling)))
-    assert ARCHITECTURES[name].blocks(PoolingConfig()) == (ARCHITECTURES[name].channels,)
+    assert descriptor_BRC.shape == (2, 1, sum(ARCHITECTURES[name].block_channels(pooling)))
+    assert ARCHITECTURES[name].block_channels(PoolingConfig()) == (ARCHITECTURES[name].channels,)
 
 
 @torch.inference_mode()
@@ -99,7 +99,7 @@ def test_a_resnet_from_a_file_is_torchvision_s(resnet18: nn.Module, resnet18_fil
 
 def test_weights_of_another_network_are_refused(resnet18_file: Path) -> None:
     for name in ("efficientnet_lite0", "resnet50"):
-        with pytest.raises(InputError, match="weights of another network"):
+        with pytest.raises(InputError, match="the weights of another network"):
             create_backbone(BackboneConfig(name=name, weights=str(resnet18_file)))
 
 
@@ -112,7 +112,7 @@ def test_tensors_in_another_order_are_refused(resnet18: nn.Module, tmp_path: Pat
 
     state = {renamed(name, tensor): tensor for name, tensor in resnet18.state_dict().items()}
     torch.save(state, tmp_path / "weights.pth")
-    with pytest.raises(InputError, match="weights of another network"):
+    with pytest.raises(InputError, match="the weights of another network"):
         create_backbone(BackboneConfig(name="resnet18", weights=str(tmp_path / "weights.pth")))
 
 
@@ -140,7 +140,7 @@ def test_a_file_that_torch_cannot_read_is_refused(tmp_path: Path) -> None:
 def test_without_file_cache_and_network_one_sentence_says_what_to_do(offline: Path) -> None:
     with pytest.raises(
         InputError,
-        match=r"weights of resnet101 are neither .* put resnet101-\w+\.pth .* or set backbone\.weights",
+        match=r"weights of resnet101 are not in .* put resnet101-\w+\.pth .* or set backbone\.weights",
     ):
         create_backbone(BackboneConfig(name="resnet101"))
     assert not list(offline.glob("checkpoints/*.pth"))

@@ -85,7 +85,7 @@ def test_a_kernel_by_the_formula() -> None:
 
 def test_an_image_of_usual_length_has_no_certainty_and_shorter_ones_have_less() -> None:
     head, descriptor_BC = tiny_kernel(), random(7, 8, seed=3)
-    length_B = head._targets(descriptor_BC).norm(dim=1)
+    length_B = head.predict(descriptor_BC).norm(dim=1)
     head.calibrate(descriptor_BC)
     torch.testing.assert_close(head.usual_length, length_B.log().mean().exp())
     certainty_B = head(descriptor_BC, torch.arange(7), 7)[:, 0]
@@ -102,7 +102,7 @@ def test_an_image_far_from_every_landmark_has_a_place_of_least_certainty() -> No
 
 
 def test_a_kernel_takes_one_descriptor_an_image() -> None:
-    with pytest.raises(ValueError, match="one descriptor an image"):
+    with pytest.raises(ValueError, match="one descriptor per image"):
         tiny_kernel()(*flatten_regions(random(3, 2, 8)))
 
 

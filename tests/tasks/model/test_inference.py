@@ -1,5 +1,3 @@
-"""Tests of backbones prepared for inference."""
-
 import copy
 import os
 import subprocess
@@ -19,7 +17,7 @@ from tasks.model import inference
 from tasks.model.architectures import ARCHITECTURES, create_backbone
 from tasks.model.backbone import Outputs
 from tasks.model.config import BackboneConfig, BackboneName, PoolingConfig
-from tasks.model.inference import WORTH, accelerate, fold_batch_norm
+from tasks.model.inference import OPENVINO_FROM, fold_batch_norm, optimise_for_inference
 from tasks.model.pooling import describe, pool
 from tests.tasks.images.making import encode, noise
 from tests.tasks.model.making import TinyBackbone, random
@@ -49,7 +47,7 @@ def test_openvino_gives_what_torch_gives(name: BackboneName, mirror: bool) -> No
     network = create_backbone(config, pretrained=name == "efficientnet_lite0")
     if name != "efficientnet_lite0":
         unsettle(network)
-    found = accelerate(network, CPU, WORTH)
+    found = optimise_for_inference(network, CPU, OPENVINO_FROM)
     assert not runs_in_torch(found)
     for shape in [(3, 3, 64, 96), (1, 3, 96, 64), (2, 3, 32, 224)]:
         images_BCHW = random(*shape, seed=9).to(memory_format=torch.channels_last)
@@ -70,7 +68,7 @@ def test_openvino_gives_what_torch_gives(name: BackboneName, mirror: bool) -> No
 @with_extra
 def test_an_answer_outlives_the_next() -> None:
     network = TinyBackbone()
-    compiled = accelerate(network, CPU, WORTH)
+    compiled = optimise_for_inference(network, CPU, OPENVINO_FROM)
     first, second = random(2, 3, 64, 64), random(2, 3, 64, 64, seed=1)
     kept = compiled.outputs(first)
     compiled.outputs(second)
@@ -101,7 +99,7 @@ def test_features_of_many_images_are_those_of_torch(monkeypatch: pytest.MonkeyPa
         return found
 
     expected = features()
-    monkeypatch.setattr(inference, "WORTH", 7)
+    monkeypatch.setattr(inference, "OPENVINO_FROM", 7)
     found = features()
     assert found.keys() == expected.keys() == set(range(7))
     for row, descriptor_RC in found.items():
@@ -109,17 +107,17 @@ def test_features_of_many_images_are_those_of_torch(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_few_images_stay_with_torch() -> None:
-    assert runs_in_torch(accelerate(TinyBackbone(), CPU, WORTH - 1))
+    assert runs_in_torch(optimise_for_inference(TinyBackbone(), CPU, OPENVINO_FROM - 1))
 
 
 def test_another_device_stays_with_torch() -> None:
-    assert runs_in_torch(accelerate(TinyBackbone(), torch.device("meta"), WORTH))
+    assert runs_in_torch(optimise_for_inference(TinyBackbone(), torch.device("meta"), OPENVINO_FROM))
 
 
 def test_without_the_extra_all_stays_with_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference, "find_spec", lambda _: None)
     network = TinyBackbone()
-    folded = accelerate(network, CPU, WORTH)
+    folded = optimise_for_inference(network, CPU, OPENVINO_FROM)
     assert runs_in_torch(folded)
     images_BCHW = random(2, 3, 64, 96)
     torch.testing.assert_close(folded(images_BCHW), network(images_BCHW), atol=1e-5, rtol=0)
@@ -133,9 +131,9 @@ def test_a_network_that_openvino_cannot_run_is_refused_with_the_way_out() -> Non
             return Outputs(map_BCHW, (map_BCHW,), map_BCHW.mean((2, 3)))
 
     with pytest.raises(
-        InputError, match=r"^OpenVINO cannot run this network \(.*uninstall openvino, the extra"
+        InputError, match=r"^OpenVINO cannot run this network \(.*uninstall openvino to use torch"
     ) as caught:
-        accelerate(Odd(), CPU, WORTH)
+        optimise_for_inference(Odd(), CPU, OPENVINO_FROM)
     assert "\n" not in str(caught.value)
 
 
@@ -147,10 +145,10 @@ seen = []
 asked = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "subprocess.Popen", "urllib.Request"}
 sys.addaudithook(lambda event, args: seen.append(event) if event in asked else None)
 import torch
-from tasks.model.inference import WORTH, accelerate
+from tasks.model.inference import OPENVINO_FROM, optimise_for_inference
 from tests.tasks.model.making import TinyBackbone
 seen.clear()  # what importing torch asks of the machine
-accelerate(TinyBackbone(), torch.device("cpu"), WORTH).outputs(torch.zeros(1, 3, 64, 64))
+optimise_for_inference(TinyBackbone(), torch.device("cpu"), OPENVINO_FROM).outputs(torch.zeros(1, 3, 64, 64))
 assert "openvino" in sys.modules
 print(seen, sorted(name for name in sys.modules if name.startswith("openvino_telemetry.")))
 """

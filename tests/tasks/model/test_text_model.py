@@ -71,8 +71,10 @@ def test_each_stem_goes_where_its_word_goes(text: TextModel, certainty: float | 
 
 def test_unknown_words_are_named_with_known_ones_of_like_spelling(text: TextModel) -> None:
     assert text.unknown("a Zeppelin and dogs") == ["zeppelin", "and"]
-    assert text.near("boats") == ["boat"]
-    assert text.near("zeppelin") == []
+    assert text.suggest("boats") == ["boat"]
+    assert text.suggest("zeppelin") == []
+    assert text.suggest("bat") == ["boat"]
+    assert text.suggest("bonnet") == []  # too poor a guess for boat
 
 
 @pytest.mark.parametrize("certainty", [None, 0.6])

@@ -21,7 +21,7 @@ def test_the_digest_is_that_of_the_weights_file(resnet18_file: Path) -> None:
 def test_a_missing_weights_file_is_said(tmp_path: Path) -> None:
     config = BackboneConfig(name="resnet18", weights=str(tmp_path / "nothing.pth"))
     for use in (create_backbone, weights_file, weights_digest):
-        with pytest.raises(InputError, match=r"No weights file at .*nothing\.pth; set backbone\.weights"):
+        with pytest.raises(InputError, match=r"No such weights file: .*nothing\.pth; set backbone\.weights"):
             use(config)
 
 

@@ -18,7 +18,7 @@ from storage.errors import StorageError
 from storage.models import ModelRef, refer_to_model
 from storage.registry import Registered
 from storage.tables import write_table
-from storage.tracking import tracking_client, training_run
+from storage.tracking import RunPage, tracking_client, training_run
 from storage.workspace import Workspace
 from tasks.caching import Runtime
 from tasks.captions.vocabulary import build_vocabulary
@@ -32,9 +32,9 @@ from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.persistence import load, save
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import save_text
+from tasks.registry.bundle import MODULE
+from tasks.registry.stage import REQUIREMENTS
 from tasks.registry.task import (
-    REQUIREMENTS,
-    SERVED_BY,
     attach_report,
     candidate_model,
     find_registered,
@@ -63,7 +63,9 @@ def train(workspace: Workspace, method: str, seed: int) -> Artifact:
         dimension=DIMENSION,
     )
     model = SceneModel(config, create_backbone(config.backbone, pretrained=False), tiny_projection(1280, DIMENSION))
-    with training_run(workspace, method, workspace.root / f"run {method} {seed}") as log:
+    with training_run(
+        workspace, RunPage(method, method, "photos", "/photos", "d"), workspace.root / f"run {method} {seed}"
+    ) as log:
         pass
 
     def fill(folder: Path) -> None:
@@ -77,7 +79,13 @@ def train(workspace: Workspace, method: str, seed: int) -> Artifact:
 def register(workspace: Workspace, best: str, trained: dict[str, Artifact], card: str = "# card") -> Registered:
     models = {method: candidate_model(workspace, artifact) for method, artifact in trained.items()}
     run_id = run_of(workspace, trained[best])
-    return register_model.fn(workspace, run_id, best, models, f"config of {best}", {"ndcg_auc": 41.0}, card)
+    collection = write_artifact(workspace, "collection", "k", describe)
+    return register_model(workspace, run_id, best, models, f"config of {best}", {"ndcg_auc": 41.0}, card, collection)
+
+
+def describe(folder: Path) -> None:
+    """Write what reading a collection writes about it."""
+    (folder / "summary.json").write_text(json.dumps({"format": "imagefolder"}))
 
 
 @pytest.fixture(scope="module")
@@ -132,8 +140,8 @@ def test_another_best_one_waits_as_challenger(
     challenger = register(workspace, "v_v", trained)
     assert challenger.version > champion.version
     assert challenger.aliases == ("challenger",)
-    assert find_registered.fn(workspace, "champion") == champion
-    assert find_registered.fn(workspace, "challenger") == challenger
+    assert find_registered(workspace, "champion") == champion
+    assert find_registered(workspace, "challenger") == challenger
     assert register(workspace, "regression", trained) == champion
 
 
@@ -192,25 +200,25 @@ def test_a_card_is_written_from_what_the_stages_left(
     workspace: Workspace, trained: dict[str, Artifact], collection: Artifact, report: Artifact
 ) -> None:
     models = {method: candidate_model(workspace, artifact) for method, artifact in trained.items()}
-    config = Config(seed=3, ridge=RidgeConfig(penalties=(0.5, 1.0)), runtime=Runtime(workers=7))
+    config = Config(seed=3, regression=RidgeConfig(penalties=(0.5, 1.0)), runtime=Runtime(workers=7))
     card = model_card(workspace, "regression", models, collection, report, config)
     lines = card.splitlines()
     assert lines[0] == "# scenekin: regression"
     for line in (
-        "Collection **photos**; 5 stems, in english.",
-        "| train | 3 | 4 | learned from |",
-        "| validation | 1 | 1 | chosen by |",
-        "| test | 0 | 0 | not looked at |",
-        "Problems found in it: unreadable-image 3.",
-        r"Settings that differ from the defaults: `seed` 3, `ridge.penalties` \[0.5, 1.0\].",
+        "Collection **photos**; vocabulary of 5 stems, language: english.",
+        "| train | 3 | 4 | training |",
+        "| validation | 1 | 1 | model selection |",
+        "| test | 0 | 0 | none |",
+        "Problems in the collection: unreadable-image 3.",
+        r"Settings that differ from the defaults: `seed` 3, `regression.penalties` \[0.5, 1.0\].",
         "wsabie collapsed.",
-        "- It takes no words, and learned by the 5 stems of its train captions, in one language (english).",
+        "- It cannot be searched by words; it was trained on the 5 stems of its training captions (english).",
     ):
         assert line in lines
     assert [line.split(" | ")[0] for line in lines if " to " in line and line.startswith("| ")] == [
         "| **regression**, this model",
         "| (V,V)",
-        "| visual baseline GAP, the best untrained",
+        "| GAP, the best untrained baseline",
     ]
     assert str(workspace.root) not in card
 
@@ -222,26 +230,26 @@ def test_a_model_with_a_text_embedding_takes_words(
     shutil.copytree(folder_of(workspace, trained["regression"]) / "model", folder)
     save_text(np.ones((5, DIMENSION)), folder)
     models = {"regression": refer_to_model(workspace, folder)}
-    assert "Words steer it." in model_card(workspace, "regression", models, collection, report, Config())
+    assert "can be modified by words." in model_card(workspace, "regression", models, collection, report, Config())
 
 
 @pytest.mark.usefixtures("champion")
 def test_a_name_that_is_not_there_is_an_error(workspace: Workspace) -> None:
     with pytest.raises(StorageError, match="There is no model 'winner'"):
-        find_registered.fn(workspace, "winner")
+        find_registered(workspace, "winner")
 
 
 def test_a_report_is_attached_to_its_run(workspace: Workspace, champion: Registered) -> None:
     report = write_artifact(
         workspace, "report", "k", lambda folder: Path(folder, "report.html").write_text("<p>figures</p>") and None
     )
-    attach_report.fn(workspace, champion.run_id, report, "test")
+    attach_report(workspace, champion.run_id, report, "test")
     logged = tracking_client(workspace).list_artifacts(champion.run_id, "report/test")
     assert {Path(file.path).name for file in logged} == {"report.html", "artifact.json"}
 
 
 def test_the_code_that_travels_needs_no_more_than_is_required() -> None:
-    modules = closure({SERVED_BY})
+    modules = closure({MODULE})
     assert {".".join(module.split(".")[:2]) for module in modules} <= {
         *("tasks", "tasks.registry", "tasks.errors", "tasks.images", "tasks.captions", "tasks.model"),
     }

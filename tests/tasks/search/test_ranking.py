@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,3 +133,20 @@ def test_a_memory_map_serves_as_it_is(tmp_path: Path) -> None:
     query_BD = np.ones((1, 4), np.float32)
     for ours, theirs in zip(rank(query_BD, mapped_ND, 7), rank(query_BD, embedding_ND, 7), strict=True):
         assert (ours == theirs).all()
+
+
+def test_searching_leaves_the_number_of_threads_to_other_threads() -> None:
+    """A worker that limited itself made one thread the default: a server's network then ran on one core."""
+    script = """
+from concurrent.futures import ThreadPoolExecutor
+import numpy as np, torch
+from tasks.search.ranking import rank
+
+torch.set_num_threads(3)
+embedding_ND = np.eye(4, dtype=np.float16)
+for queries in (1, 4):
+    rank(np.eye(4, dtype=np.float32)[:queries], embedding_ND, 2)
+print(torch.get_num_threads(), ThreadPoolExecutor(1).submit(torch.get_num_threads).result())
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["3", "3"]

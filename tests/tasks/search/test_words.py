@@ -1,4 +1,6 @@
 import json
+import re
+import time
 
 import numpy as np
 import pytest
@@ -6,7 +8,16 @@ import pytest
 from tasks.captions.vocabulary import build_vocabulary
 from tasks.errors import InputError
 from tasks.model.text_model import TextModel
-from tasks.search.words import SUGGESTED, Words, embed_phrase, read_term, read_words
+from tasks.search.words import (
+    MAX_TERMS,
+    MAX_TEXT,
+    SUGGESTED,
+    WEIGHT,
+    Words,
+    embed_phrase,
+    read_term,
+    read_words,
+)
 from tests.shared import case, with_shared
 
 CAPTIONS = [["a kite on grass"], ["a kite in snow"], ["a ball on grass"], ["the ball of a boat"], ["snow 16 9"]]
@@ -49,18 +60,18 @@ def test_a_number_behind_the_last_colon_is_a_weight(text: TextModel, given: str,
 
 def test_a_term_without_weight_moves_nothing(text: TextModel) -> None:
     read = words(text, ["snow:0", "kite"])
-    assert (read.added, read.passed_over) == (("kite",), {"snow:0": "its weight is 0"})
+    assert (read.added, read.passed_over) == (("kite",), {"snow:0": "ignored: its weight is 0"})
 
 
-@pytest.mark.parametrize("given", ["snow:-1", "snow:101", f"snow:{'9' * 400}"])
+@pytest.mark.parametrize("given", ["snow:-1", "snow:101", f"snow:{'9' * 190}"])
 def test_a_weight_that_moves_backwards_or_too_far_is_refused(text: TextModel, given: str) -> None:
-    with pytest.raises(InputError, match="has to be a number from 0 to 100"):
+    with pytest.raises(InputError, match="must be a number from 0 to 100"):
         words(text, [given])
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(-1, 0), (float("inf"), 0), (1, float("nan"))])
 def test_what_would_end_numbers_is_refused(text: TextModel, alpha: float, beta: float) -> None:
-    with pytest.raises(InputError, match="has to be a number from 0 to"):
+    with pytest.raises(InputError, match="must be a number from 0 to"):
         read_words(text, ["snow"], ["kite"], alpha, beta)
 
 
@@ -82,14 +93,22 @@ def test_what_moves_nothing_is_told_and_why(text: TextModel) -> None:
     read = words(text, ["kite", "the of", "zepelin snov", "", "🐶"], ["  "])
     assert (read.added, read.removed) == (("kite",), ())
     assert read.passed_over == {
-        "the of": "its words tell no images apart",
-        "zepelin snov": "no caption had its words",
-        "": "it has no word",
-        "🐶": "it has no word",
-        "  ": "it has no word",
+        "the of": "too common to affect results",
+        "zepelin snov": "not in any caption",
+        "": "ignored: it has no letters or digits",
+        "🐶": "ignored: it has no letters or digits",
+        "  ": "ignored: it has no letters or digits",
     }
     assert read.unknown_terms == ("zepelin", "snov")
     assert read.suggestions == {"zepelin": (), "snov": ("snow",)}
+    assert read.notes == [
+        "'zepelin' is not in any caption; ignored.",
+        "'snov' is not in any caption; ignored. Did you mean snow?",
+        "'the of' is too common to affect results.",
+        "'' is ignored: it has no letters or digits.",
+        "'🐶' is ignored: it has no letters or digits.",
+        "'  ' is ignored: it has no letters or digits.",
+    ]
     nothing = words(text, ["the of", "zepelin"])
     start_D = np.eye(6, dtype=np.float32)[1]
     np.testing.assert_array_equal(nothing.move(start_D), start_D)
@@ -98,14 +117,48 @@ def test_what_moves_nothing_is_told_and_why(text: TextModel) -> None:
 def test_plus_and_minus_of_a_word_cancel_whatever_their_weights_and_inflections(text: TextModel) -> None:
     read = words(text, ["KITES:2", "snow"], ["the kite"])
     assert (read.added, read.removed) == (("snow",), ())
-    assert read.passed_over == dict.fromkeys(["KITES:2", "the kite"], "it is both added and removed")
+    assert read.passed_over == dict.fromkeys(["KITES:2", "the kite"], "both added and removed")
+
+
+def test_suggestions_are_joined_and_poor_guesses_dropped() -> None:
+    text = text_model([["a boat", "the boats", "a goat"], ["a yellow coat"], ["nothing"]])
+    assert words(text, ["baot xylo"]).notes == [
+        "'baot' is not in any caption; ignored. Did you mean boat?",
+        "'xylo' is not in any caption; ignored.",
+    ]
+    (note,) = words(text, ["oat"]).notes
+    assert re.fullmatch(r"'oat' is not in any caption; ignored\. Did you mean \w+, \w+ or \w+\?", note)
 
 
 def test_near_words_are_looked_up_for_the_first_unknown_ones_alone(text: TextModel) -> None:
-    many = " ".join(f"word{number}" for number in range(2000))
-    read = words(text, [many])
-    assert len(read.unknown_terms) == 2000
+    read = words(text, [f"word{number}" for number in range(2 * SUGGESTED)])
+    assert len(read.unknown_terms) == 2 * SUGGESTED
     assert list(read.suggestions) == [f"word{number}" for number in range(SUGGESTED)]
+
+
+@pytest.mark.parametrize("unit", ["1", " ", "a:", ":", "1.", " :"])
+def test_long_terms_are_refused_at_once(text: TextModel, unit: str) -> None:
+    """A backtracking pattern took more than six seconds for 20,000 characters."""
+    started = time.perf_counter()
+    with pytest.raises(InputError, match=r"A term has at most 200 characters; '.+'… has 20,000\."):
+        words(text, [unit * (20_000 // len(unit))])
+    assert time.perf_counter() - started < 0.1
+    words(text, [(unit * 200)[:200].replace("1", "0")])
+
+
+@pytest.mark.parametrize("unit", ["0", " ", "0.", "+"])
+def test_reading_a_weight_takes_linear_time(unit: str) -> None:
+    started = time.perf_counter()
+    assert WEIGHT.fullmatch(unit * 1_000_000 + "x") is None
+    assert time.perf_counter() - started < 0.5
+
+
+def test_too_many_terms_and_too_long_texts_are_refused(text: TextModel) -> None:
+    words(text, ["snow"] * MAX_TERMS)
+    with pytest.raises(InputError, match=f"at most {MAX_TERMS} terms, not {MAX_TERMS + 1}"):
+        words(text, ["snow"] * MAX_TERMS, ["kite"])
+    with pytest.raises(InputError, match="A text query has at most"):
+        read_words(text, [], [], 1.0, 0.5, query="a " * MAX_TEXT)
 
 
 @with_shared

@@ -3,9 +3,8 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.sparse import csr_array
 
-from tasks.training.mining import Pool, Relevance, Triplets, mine, mine_any, sample_any_pool, sample_pool
+from tasks.training.mining import Pool, Relevance, Triplets, mine, sample_pool
 
 seeds = st.integers(0, 2**32 - 1)
 MARGIN = 0.125  # exact, as are the scores below: some losses are exactly 0
@@ -198,40 +197,6 @@ def test_a_query_embedded_by_words_is_mined_against_what_is_found(seed: int) -> 
         for _, n in others:
             loss = MARGIN - float(query_PD[place[q]] @ (found_PD[place[r]] - found_PD[place[n]]))
             assert ((q, r, n) in losses) == (loss > 0)
-
-
-@settings(deadline=None)
-@given(seeds, st.integers(1, 6))
-def test_any_pair_takes_every_image_with_less_similarity_as_non_relevant(seed: int, hardest: int) -> None:
-    relevance = some_relevance(seed)
-    tfidf_NV = csr_array(np.random.default_rng(seed).integers(0, 3, (len(relevance.copy_N), 5)).astype(np.float32))
-    pool = sample_any_pool(relevance, 5, 3, 100, np.random.default_rng(seed))
-    embedding_PD = some_embeddings(seed, len(pool.row_P))
-    vector = dict(zip(pool.row_P.tolist(), embedding_PD.double(), strict=True))
-    s = (tfidf_NV @ tfidf_NV.T).toarray()
-    triplets = mine_any(pool, embedding_PD, embedding_PD, relevance, tfidf_NV, hardest, MARGIN)
-    expected = []
-    for q, others in zip(pool.query_Q.tolist(), pool.relevant_QR.tolist(), strict=True):
-        for r in (other for other in others if other >= 0):
-            losses = [
-                MARGIN - float(vector[q] @ (vector[r] - vector[n]))
-                for n in pool.row_P.tolist()
-                if s[q, n] < s[q, r] and relevance.copy_N[n] != relevance.copy_N[q]
-            ]
-            expected += sorted((loss for loss in losses if loss > 0), reverse=True)[:hardest]
-    found = [MARGIN - float(vector[q] @ (vector[r] - vector[n])) for q, r, n in drawn(triplets)]
-    assert sorted(found) == sorted(expected)
-    assert all(s[q, n] < s[q, r] for q, r, n in drawn(triplets))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_any_pair_never_pairs_a_query_with_itself_or_a_copy(seed: int) -> None:
-    relevance = some_relevance(seed)
-    pool = sample_any_pool(relevance, 20, 6, 10**6, np.random.default_rng(seed))
-    there = pool.relevant_QR >= 0
-    assert there.any()
-    query_QR = np.broadcast_to(pool.query_Q[:, None], there.shape)
-    assert (relevance.copy_N[query_QR[there]] != relevance.copy_N[pool.relevant_QR[there]]).all()
 
 
 def test_triplets_of_one_query_share_images() -> None:

@@ -90,7 +90,7 @@ BLOCKS = (5, 3)
 
 def kernels(images: int, landmarks: int | None) -> list[Kernel]:
     descriptor_NC, target_NT = random(images, 8).half().float(), target(images)
-    options = {"blocks": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
+    options = {"block_channels": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
     return [head for _, head in kernel_heads(descriptor_NC, target_NT, PENALTIES, **options)]
 
 
@@ -104,7 +104,8 @@ def slow_kernel(x_NC: np.ndarray, y_MC: np.ndarray, train_NC: np.ndarray, bandwi
 
 
 def unit(value_ND: np.ndarray) -> np.ndarray:
-    return value_ND / np.linalg.norm(value_ND, axis=1, keepdims=True)
+    array_ND = np.asarray(value_ND)  # tensors too
+    return array_ND / np.linalg.norm(array_ND, axis=1, keepdims=True)
 
 
 def test_the_kernel_solves_the_ridge_of_targets() -> None:
@@ -137,7 +138,7 @@ def test_the_same_seed_gives_the_same_landmarks() -> None:
 
 def test_descriptors_that_are_all_alike_give_a_finite_kernel() -> None:
     for landmarks in (None, 20):
-        options = {"blocks": BLOCKS, "bandwidth": 1.0, "landmarks": landmarks, "seed": 0}
+        options = {"block_channels": BLOCKS, "bandwidth": 1.0, "landmarks": landmarks, "seed": 0}
         for _, head in kernel_heads(torch.ones(60, 8), target(), PENALTIES, **options):
             assert head(torch.ones(2, 8), torch.arange(2), 2).isfinite().all()
 
@@ -210,7 +211,7 @@ def test_plenty_of_memory_changes_no_setting() -> None:
 
 @pytest.mark.parametrize("landmarks", [None, 20])
 def test_penalties_rise_however_they_are_given(landmarks: int | None) -> None:
-    options = {"blocks": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
+    options = {"block_channels": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
     falling = PENALTIES[::-1]
     assert [penalty for penalty, _ in kernel_heads(random(60, 8), target(), falling, **options)] == [*PENALTIES]
     assert [penalty for penalty, _ in linear_heads(random(60, 8), target(), falling)] == [*PENALTIES]
@@ -219,7 +220,7 @@ def test_penalties_rise_however_they_are_given(landmarks: int | None) -> None:
 def test_a_prefix_of_the_dimensions_is_the_smaller_embedding() -> None:
     descriptor_NC = random(60, 8)
     whole, cut = (caption_space(captions(), dimension, seed=0).target_NT for dimension in (12, 4))
-    options = {"blocks": BLOCKS, "bandwidth": 0.7, "landmarks": None, "seed": 0}
+    options = {"block_channels": BLOCKS, "bandwidth": 0.7, "landmarks": None, "seed": 0}
     ((_, large),) = kernel_heads(descriptor_NC[:40], whole, [1.0], **options)
     ((_, small),) = kernel_heads(descriptor_NC[:40], cut, [1.0], **options)
     certainty_N1, prefix_NT = np.split(large(descriptor_NC, torch.arange(60), 60)[:, :5].numpy(), [1], axis=1)

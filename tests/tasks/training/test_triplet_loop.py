@@ -15,7 +15,7 @@ from tasks.training.embedders import Embed, through_text
 from tasks.training.losses import L_V, TERMS, Modality
 from tasks.training.mining import Relevance
 from tasks.training.text_embedding import TextEmbedding
-from tasks.training.triplet_loop import Learner, Progress, train_triplets
+from tasks.training.triplet_loop import Learner, TrainingState, train_triplets
 from tests.tasks.model.making import random
 
 IMAGES, GROUPS = 40, 4
@@ -60,15 +60,15 @@ def separation(head: Projection) -> float:
     return float(score_NN[same_NN].mean() - score_NN[~same_NN].mean())
 
 
-def train(head: Projection, config: TripletConfig = SMALL, seed: int = 0, **options: object) -> Progress:
+def train(head: Projection, config: TripletConfig = SMALL, seed: int = 0, **options: object) -> TrainingState:
     arguments = {"validate": lambda: separation(head), **options}
     return train_embedded(head, embedder(head), RELEVANCE, config, seed=seed, **arguments)
 
 
 def train_embedded(
     head: Projection, embed: Callable[[np.ndarray], Tensor], relevance: Relevance, config: TripletConfig, **options: Any
-) -> Progress:
-    return train_triplets(Learner(head, (L_V,), {"image": embed}), relevance, config, tfidf_NV=TFIDF, **options)
+) -> TrainingState:
+    return train_triplets(Learner(head, (L_V,), {"image": embed}), relevance, config, **options)
 
 
 def same(head: Projection, other: Projection) -> bool:
@@ -166,6 +166,49 @@ def test_the_best_weights_are_kept_and_patience_ends_the_run() -> None:
     assert torch.equal(head.linear_CD, seen[2])
 
 
+def state(*best_scores: float, best_refresh: int = 0) -> TrainingState:
+    """After as many refreshes as there are scores beyond the first."""
+    return TrainingState(list(best_scores), {}, best_refresh=best_refresh, refresh=len(best_scores) - 1)
+
+
+HOPELESS = SMALL.model_copy(update={"patience": 4, "refreshes": 12})
+
+
+@pytest.mark.parametrize(
+    ("best_scores", "beat", "reason"),
+    [
+        ((30, 31, 32, 33, 34), 43, "its score of 34.0 cannot reach the 43 of the best candidate"),
+        ((30, 31, 32, 33, 34), 42, None),  # 34 now, and 1 more in each of 8 refreshes
+        ((30, 31, 32, 33, 34), None, None),
+        ((30, 31, 32, 33), 99, None),  # too early to say
+        ((30, 40, 41, 41, 41, 41), 44, "its score of 41.0 cannot reach the 44 of the best candidate"),
+    ],
+)
+def test_a_training_that_cannot_reach_the_score_to_beat_is_hopeless(
+    best_scores: tuple[float, ...], beat: float | None, reason: str | None
+) -> None:
+    """The gain of the last `patience` refreshes is extrapolated to the end."""
+    assert state(*best_scores, best_refresh=len(best_scores) - 2).stop_reason(HOPELESS, beat) == reason
+
+
+def test_the_reason_to_stop_is_the_collapse_or_the_lack_of_improvement() -> None:
+    stuck = state(*[30.0] * 5)
+    assert stuck.stop_reason(HOPELESS) == "no improvement for 4 refreshes"
+    stuck.collapsed = True
+    assert stuck.stop_reason(HOPELESS) == "training collapsed"
+    assert state(*[30.0] * 13).stop_reason(HOPELESS, beat=99) is None  # it was done anyway
+
+
+def test_a_hopeless_training_stops_and_keeps_its_best_weights(tmp_path: Path) -> None:
+    config = SMALL.model_copy(update={"patience": 3, "refreshes": 50})
+    heads = [new_head() for _ in range(2)]
+    states = [train(head, config, beat=100.0, checkpoint=tmp_path / "checkpoint.pt") for head in heads]
+    assert {state.refresh for state in states} == {3}
+    assert same(*heads)
+    assert separation(heads[0]) == pytest.approx(states[0].best_score)
+    assert train(new_head(), config.model_copy(update={"refreshes": 6}), beat=separation(heads[0]) / 2).refresh == 6
+
+
 def test_weights_that_never_improve_are_the_ones_it_began_with() -> None:
     scores = iter([0.5, 0.4, 0.3, 0.2])
     head = new_head()
@@ -239,7 +282,8 @@ def test_a_loss_that_is_not_finite_stops_training(from_update: int) -> None:
 
     separations = [0]
     with pytest.raises(
-        FloatingPointError, match=r"The loss is nan at update \d+, with image \d+, .* and \d+ more; training stops\."
+        FloatingPointError,
+        match=r"the loss is nan at update \d+, in a batch with image \d+, .* and \d+ more\.",
     ):
         train_embedded(head, embed, RELEVANCE, SMALL, seed=0, validate=lambda: 0.0, on_step=spoil)
 
@@ -251,11 +295,8 @@ def test_the_images_that_break_the_loss_are_named() -> None:
         embedding_BD = embedder(head)(rows)
         return torch.where(torch.from_numpy(rows == 7)[:, None] & embedding_BD.requires_grad, torch.nan, embedding_BD)
 
-    with pytest.raises(FloatingPointError, match=r"The loss is nan at update \d+, with seven; training stops\."):
+    with pytest.raises(FloatingPointError, match=r"stopped: the loss is nan at update \d+, in a batch with seven\."):
         train_embedded(head, embed, RELEVANCE, SMALL, seed=0, validate=lambda: 0.0, name_of={7: "seven"}.__getitem__)
-
-
-# Faults of systems elsewhere, PROCESS.md.
 
 
 def joint(head: Projection) -> Learner:
@@ -264,10 +305,8 @@ def joint(head: Projection) -> Learner:
     return Learner(nn.ModuleList([head, text]), TERMS["vt_v"], embeds, text)
 
 
-def train_jointly(learner: Learner, head: Projection, config: TripletConfig = SMALL, **options: Any) -> Progress:
-    return train_triplets(
-        learner, RELEVANCE, config, tfidf_NV=TFIDF, seed=0, validate=lambda: separation(head), **options
-    )
+def train_jointly(learner: Learner, head: Projection, config: TripletConfig = SMALL, **options: Any) -> TrainingState:
+    return train_triplets(learner, RELEVANCE, config, seed=0, validate=lambda: separation(head), **options)
 
 
 def test_images_and_words_are_learned_together() -> None:
@@ -304,12 +343,6 @@ def test_a_resumed_joint_run_ends_as_an_uninterrupted_one(tmp_path: Path) -> Non
     whole, resumed = learners[0].model.state_dict(), learners[2].model.state_dict()
     assert whole.keys() == resumed.keys()
     assert all(torch.equal(whole[name], resumed[name]) for name in whole)
-
-
-def test_any_pair_trains_too() -> None:
-    head = new_head()
-    progress = train(head, SMALL.model_copy(update={"sampler": "any_pair"}))
-    assert progress.best_refresh > 0
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])

@@ -55,7 +55,7 @@ def test_an_empty_file_has_no_rows() -> None:
 def test_of_two_columns_of_one_name_the_last_is_read_and_that_is_told() -> None:
     problems: list[Problem] = []
     assert read_csv("image,caption,caption\na,b,c\n", "f.csv", problems) == [(2, {"image": "a", "caption": "c"})]
-    detail = "2 columns are called caption; the last is read"
+    detail = "2 columns are named caption; the last one is read"
     assert problems == [Problem("duplicate-column", "f.csv", detail, 1)]
 
 

@@ -55,34 +55,34 @@ def test_chunks_cut_nothing(content: str) -> None:
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        ("", "entry 0: there is no list"),
-        ("null", "entry 0: there is no list"),
-        ('{"data": [1]}', "entry 0: there is no list"),
+        ("", "entry 0: it is not a list"),
+        ("null", "entry 0: it is not a list"),
+        ('{"data": [1]}', "entry 0: it is not a list"),
         ("[", "entry 0: Expecting value"),
-        ("[1", "entry 0: neither `,` nor `]` follows"),
+        ("[1", "entry 0: expected `,` or `]`"),
         ("[1,", "entry 1: Expecting value"),
         ("[1,]", "entry 1: Expecting value"),
         ('[{"a": 1}, {"b": "cu', "entry 1: Unterminated string starting at"),
-        ('[{"a": 1} {"b": 2}]', "entry 0: neither `,` nor `]` follows"),
-        ("[1] [2]", "entry 1: the list ends, but not the file"),
-        (b"[1]\xc3", "entry 1: the list ends, but not the file"),
+        ('[{"a": 1} {"b": 2}]', "entry 0: expected `,` or `]`"),
+        ("[1] [2]", "entry 1: there is text after the end of the list"),
+        (b"[1]\xc3", "entry 1: there is text after the end of the list"),
         ("[" * 9999, "maximum recursion depth exceeded"),
         (f"[{'9' * 9999}]", "entry 0: Exceeds the limit"),
-        ("[1]".encode("utf-16"), "entry 0: there is no list"),
+        ("[1]".encode("utf-16"), "entry 0: it is not a list"),
     ],
 )
 def test_what_is_not_whole_is_one_sentence(content: str | bytes, reason: str) -> None:
     with pytest.raises(InputError) as caught:
         listed(content)
-    assert str(caught.value).startswith(f"a.json is not a whole JSON list ({reason}")
-    assert str(caught.value).endswith("; get it again.")
+    assert str(caught.value).startswith(f"a.json is not a complete JSON list ({reason}")
+    assert str(caught.value).endswith("; download it again.")
 
 
 @pytest.mark.usefixtures("chunk")
 def test_other_bytes_are_windows_1252_and_told() -> None:
     entries, problems = listed(b'["caf\xe9", "\x93quoted\x94", "caf\xc3\xa9", "\x81"]')
     assert entries == ["café", "“quoted”", "café", "\ufffd"]
-    assert problems == [Problem("encoding-fallback", "a.json", "bytes that are not UTF-8, read as Windows-1252: 4")]
+    assert problems == [Problem("encoding-fallback", "a.json", "4 bytes are not UTF-8 and were read as Windows-1252")]
 
 
 def test_an_entry_that_never_ends_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -64,7 +64,7 @@ def test_what_is_broken_inside_parquet_is_one_sentence() -> None:
     data = parquet(a=["\u00e9"])
     broken = data.replace("\u00e9".encode(), b"\xff\xff")
     table = open_table(files_of({"t.parquet": broken}), "t.parquet", [])
-    with pytest.raises(InputError, match=r"t\.parquet is not whole Parquet"):
+    with pytest.raises(InputError, match=r"t\.parquet is an incomplete Parquet file"):
         list(table.rows(["a"]))
 
 
@@ -81,4 +81,4 @@ def test_of_two_columns_of_one_name_in_parquet_the_last_is_read_and_that_is_told
     problems: list[Problem] = []
     table = open_table(files_of({"t.parquet": stream.getvalue()}), "t.parquet", problems)
     assert (table.columns, list(table.rows(["a"]))) == (["a"], [(1, {"a": "y"})])
-    assert problems == [Problem("duplicate-column", "t.parquet", "2 columns are called a; the last is read")]
+    assert problems == [Problem("duplicate-column", "t.parquet", "2 columns are named a; the last one is read")]

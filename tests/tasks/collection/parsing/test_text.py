@@ -20,7 +20,7 @@ def test_windows_1252_is_told_with_its_first_line_and_spares_the_utf8_lines() ->
     problems: list[Problem] = []
     data = "plain\nnaïve €\n".encode("cp1252") + "日本 café\n".encode() + "“café”".encode("cp1252")
     assert decode_text(data, "captions.txt", problems) == "plain\nnaïve €\n日本 café\n“café”"
-    detail = "lines that are not UTF-8, read as Windows-1252: 2"
+    detail = "2 lines are not UTF-8 and were read as Windows-1252"
     assert problems == [Problem("encoding-fallback", "captions.txt", detail, 2)]
 
 
@@ -79,4 +79,4 @@ def test_printable_changes_nothing_that_is_unicode(text: str) -> None:
 def test_utf16_is_known_by_its_bom_and_told(encoding: str) -> None:
     problems: list[Problem] = []
     assert decode_text("\ufeffcaf\u00e9\r\n\U0001f415".encode(encoding), "f", problems) == "caf\u00e9\r\n\U0001f415"
-    assert problems == [Problem("encoding-fallback", "f", "not UTF-8 but UTF-16, and read so", 1)]
+    assert problems == [Problem("encoding-fallback", "f", "the file was read as UTF-16, not UTF-8", 1)]

@@ -3,12 +3,13 @@ from typing import Any
 
 import pytest
 
+from tasks.collection.assemble import Collection
 from tasks.collection.config import CollectionConfig
 from tasks.collection.formats import read_collection
 from tasks.collection.readers.coco import Coco
 from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
-from tests.tasks.collection.making import captions, collect, files_of, kinds, picture, pictures
+from tests.tasks.collection.making import captions, collect, files_of, kinds, pictures
 
 
 def dataset(names: dict[Any, Any], texts: list[tuple[Any, Any]]) -> str:
@@ -41,20 +42,59 @@ def test_images_may_lie_under_another_root() -> None:
     assert [item.path for item in reading.items] == ["x/a.jpg", "x/b.jpg"]
 
 
-def test_files_of_two_splits_bring_them_and_an_id_counts_once() -> None:
-    files = files_of(
-        {
-            "annotations/captions_train2017.json": dataset({1: "a.jpg"}, [(1, "A dog .")]),
-            "annotations/captions_val2017.json": dataset({1: "b.jpg", 2: "b.jpg"}, [(2, "A cat ."), (1, "No .")]),
-            "annotations/instances_val2017.json": '{"images": [], "annotations": [], "categories": []}',
-            "train2017/a.jpg": picture("red"),
-            "val2017/b.jpg": picture("blue"),
-        }
+def two_files(train: str, validation: str) -> Collection:
+    """Captions of two splits, whose images are train2017/a.jpg, val2017/b.jpg and val2017/c.jpg."""
+    return collect(
+        files_of(
+            {
+                "annotations/captions_train2017.json": train,
+                "annotations/captions_val2017.json": validation,
+                "annotations/instances_val2017.json": '{"images": [], "annotations": [], "categories": []}',
+                **pictures("train2017/a.jpg", "val2017/b.jpg", "val2017/c.jpg"),
+            }
+        )
     )
-    collection = collect(files)
-    assert {image.image_id: image.split for image in collection.images} == {"1": "train", "2": "validation"}
-    assert captions(collection) == {"1": ("A dog .",), "2": ("A cat .",)}
-    assert kinds(collection) == {"duplicate-id": 1}
+
+
+def test_files_of_two_splits_bring_them() -> None:
+    validation = dataset({1: "b.jpg", 2: "c.jpg"}, [(1, "A cat ."), (2, "A cow .")])
+    collection = two_files(dataset({3: "a.jpg"}, [(3, "A dog .")]), validation)
+    splits = {image.image_id: image.split for image in collection.images}
+    assert (splits["1"], splits["2"], splits["3"] in ("train", "test")) == ("validation", "validation", True)
+    assert captions(collection) == {"1": ("A cat .",), "2": ("A cow .",), "3": ("A dog .",)}
+    assert kinds(collection) == {"drawn-split": 1}
+
+
+def test_files_that_number_their_images_anew_lose_and_mix_nothing() -> None:
+    validation = dataset({1: "b.jpg", 2: "c.jpg"}, [(1, "A cat ."), (2, "A cow .")])
+    collection = two_files(dataset({"01": "a.jpg"}, [(1, "A dog .")]), validation)
+    assert captions(collection) == {"01": ("A dog .",), "2": ("A cow .",), "val2017/b.jpg": ("A cat .",)}
+    assert [problem.detail for problem in collection.problems if problem.kind == "shared-id"] == [
+        "annotations/captions_val2017.json uses the id 1 as annotations/captions_train2017.json does; "
+        "this image is identified by its path"
+    ]
+
+
+def test_an_image_that_two_files_list_is_one_and_both_are_named() -> None:
+    both = dataset({1: "train2017/a.jpg"}, [(1, "A dog .")])
+    collection = two_files(both, both)
+    assert captions(collection)["1"] == ("A dog .",)
+    assert [problem.detail for problem in collection.refused] == [
+        "annotations/captions_val2017.json lists this id, but so does annotations/captions_train2017.json; "
+        "the first entry is used; captions not used: 1"
+    ]
+
+
+@pytest.mark.parametrize("written", ["3", "3.0", '"3"', '"000000000003"'])
+@pytest.mark.parametrize("listed", ["3", "3.0", '"000000000003"'])
+def test_an_id_is_one_however_it_is_written(listed: str, written: str) -> None:
+    text = (
+        f'{{"images": [{{"id": {listed}, "file_name": "a.jpg"}}],'
+        f'"annotations": [{{"image_id": {written}, "caption": "A dog ."}}]}}'
+    )
+    collection = collect(files_of({"captions.json": text, **pictures("a.jpg")}))
+    assert [image.captions for image in collection.images] == [("A dog .",)]
+    assert collection.problems == ()
 
 
 def test_what_does_not_fit_is_told_and_the_rest_stays() -> None:
@@ -70,7 +110,7 @@ def test_what_does_not_fit_is_told_and_the_rest_stays() -> None:
         "outside-collection": 1,
         "unknown-image": 1,
     }
-    detail = "captions.json lists no image of this id; captions not used: 2"
+    detail = "captions.json lists no image with this id; captions not used: 2"
     assert Problem("unknown-image", "9", detail) in collection.problems
     assert collection.listed == len(collection.images) + len(collection.refused) == 4
 
@@ -84,7 +124,7 @@ def test_two_entries_of_one_id_shift_no_caption() -> None:
     assert [(image.image_id, image.path, image.captions) for image in collection.images] == [
         ("1", "a.jpg", ("A dog .",))
     ]
-    assert collection.problems == (Problem("duplicate-id", "1", "this id is listed before; the first stands"),)
+    assert collection.problems == (Problem("duplicate-id", "1", "this id was listed earlier; the first entry is used"),)
 
 
 @pytest.mark.parametrize(
@@ -102,5 +142,5 @@ def test_other_json_is_not_recognised() -> None:
 
     assert not Coco().recognises(files_of({"sources.json": "{}", "._captions.json": ""}))
     assert Coco().recognises(Files(["annotations/captions_train2014.json"], refuse))
-    with pytest.raises(InputError, match="no captions JSON"):
+    with pytest.raises(InputError, match="No captions JSON"):
         Coco().read(files_of({}), files_of({}), CollectionConfig())

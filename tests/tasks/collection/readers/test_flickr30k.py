@@ -47,11 +47,11 @@ def test_a_missing_pipe_is_repaired_and_told_and_other_pipes_and_quotes_are_text
         "1.jpg": ('"A sign says stop .', "None", "NA", "Two men walk .", "A red | white flag ."),
         "2.jpg": ("A red | white flag .", "'It''s' \u2028 \"5\" ."),
     }
-    repaired = "no second pipe; what follows the number is read as the caption"
-    bad = "not image_name|comment_number|comment; the line is not used"
+    repaired = "the second pipe is missing; the text after the number is read as the caption"
+    bad = "the line is not image_name|comment_number|comment and is skipped"
     assert [problem for problem in collection.problems if problem.kind != "near-duplicate"] == [
         *(Problem("bad-row", "results.csv", bad, line) for line in (9, 10, 11)),
-        Problem("empty-caption", "2.jpg", "an empty caption is not used", 8),
+        Problem("empty-caption", "2.jpg", "an empty caption is ignored", 8),
         *(Problem("repaired-row", "results.csv", repaired, line) for line in (5, 6)),
     ]
 
@@ -112,5 +112,5 @@ def test_token_lines_are_read_where_a_table_lies_beside_them() -> None:
 def test_other_results_are_no_captions(contents: dict[str, str]) -> None:
     files = files_of({**contents, **pictures("1.jpg")})
     assert not Flickr30k().recognises(files)
-    with pytest.raises(InputError, match=r"no results_20130124\.token and no results\.csv"):
+    with pytest.raises(InputError, match=r"neither results_20130124\.token nor a results\.csv"):
         Flickr30k().read(files, files, CollectionConfig())

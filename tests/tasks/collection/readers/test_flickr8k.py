@@ -47,7 +47,7 @@ def test_split_lists_are_kept_and_what_they_leave_out_is_told() -> None:
         Problem(
             "duplicate-split",
             "b.jpg",
-            "listed again in text/Flickr_8k.testImages.txt; it stays in validation",
+            "listed again in text/Flickr_8k.testImages.txt; stays in validation",
             2,
         )
         in collection.problems
@@ -57,7 +57,7 @@ def test_split_lists_are_kept_and_what_they_leave_out_is_told() -> None:
 def test_captions_without_image_are_refused_by_the_name_as_it_is_written() -> None:
     tokens = TOKENS + "".join(f"a.jpg.1#{number}\tNobody .\n" for number in range(5))
     collection = collect(files_of({"Flickr8k.token.txt": tokens, **pictures("Images/a.jpg", "Images/b.jpg")}))
-    detail = "there is no file Images/a.jpg.1; captions not used: 5"
+    detail = "no such file: Images/a.jpg.1; captions not used: 5"
     assert collection.problems == (Problem("missing-image", "a.jpg.1", detail, 4),)
     assert (collection.listed, len(collection.refused)) == (3, 1)
 
@@ -102,5 +102,5 @@ def test_other_text_files_are_no_captions() -> None:
     assert not Flickr8k().recognises(files_of({"captions.txt": "A dog .\n", "._Flickr8k.token.txt": ""}))
     assert not Flickr8k().recognises(files_of({"captions.txt": '"image,caption\na.jpg,A dog .\n'}))
     files = files_of(pictures("a.jpg"))
-    with pytest.raises(InputError, match=r"no Flickr8k\.token\.txt"):
+    with pytest.raises(InputError, match=r"neither Flickr8k\.token\.txt"):
         Flickr8k().read(files, files, CollectionConfig())

@@ -122,17 +122,17 @@ def test_of_two_metadata_files_in_a_folder_the_first_is_read_and_the_other_told(
     )
     collection = collect(files)
     assert captions(collection) == {"a.jpg": ("From the jsonl",)}
-    detail = "two metadata files in one folder: only metadata.jsonl is read"
+    detail = "ignored, since the folder has two metadata files and metadata.jsonl is read"
     assert collection.problems == (Problem("unused-file", "metadata.csv", detail),)
 
 
 @pytest.mark.parametrize(
     ("header", "detail"),
     [
-        ("file_name,text,caption", "captions are read from caption, not from text"),
+        ("file_name,text,caption", "captions are read from column caption, not from text"),
         (
             "file_name,label,description",
-            "no column caption, text or captions, only description, label; no captions are read",
+            "no captions are read: no column caption, text or captions, only description, label",
         ),
     ],
 )
@@ -145,8 +145,8 @@ def test_the_choice_of_the_caption_column_is_told(header: str, detail: str) -> N
 @pytest.mark.parametrize(
     ("column", "read", "detail"),
     [
-        ("label", ("dog",), "captions are read from label, not from caption"),
-        ("labels", (), "no column labels, only caption, label; no captions are read"),
+        ("label", ("dog",), "captions are read from column label, not from caption"),
+        ("labels", (), "no captions are read: no column labels, only caption, label"),
     ],
 )
 def test_the_caption_column_may_be_named(column: str, read: tuple[str, ...], detail: str) -> None:
@@ -188,5 +188,5 @@ def test_metadata_that_say_nothing_are_told_and_the_images_stay(name: str, conte
 def test_without_metadata_it_is_one_sentence() -> None:
     files = files_of({"._metadata.csv": "", **pictures("a.jpg")})
     assert not ImageFolder().recognises(files)
-    with pytest.raises(InputError, match="no metadata file"):
+    with pytest.raises(InputError, match="No metadata file"):
         ImageFolder().read(files, files, CollectionConfig())

@@ -16,7 +16,7 @@ from tasks.collection.arrow import caption_table, image_table, problem_table
 from tasks.collection.assemble import assemble
 from tasks.collection.config import CollectionConfig
 from tasks.collection.formats import read_collection
-from tasks.collection.image_info import Fact, paths_to_look_at
+from tasks.collection.image_info import ImageInfo, paths_to_inspect
 from tasks.collection.records import Files
 from tasks.errors import InputError
 from tests.tasks.collection.making import files_of
@@ -144,8 +144,8 @@ def read_all(files: Files, format: str | None) -> None:
     except InputError as error:
         str(error).encode()  # or it could not be printed
         return
-    facts = {path: Fact(path, 1, 1) for path in paths_to_look_at(reading, files)}
-    collection = assemble(reading, facts, CollectionConfig())
+    infos = {path: ImageInfo(path, 1, 1) for path in paths_to_inspect(reading, files)}
+    collection = assemble(reading, infos, CollectionConfig())
     assert collection.listed == len(collection.images) + len(collection.refused)
     for table in (image_table(collection), caption_table(collection), problem_table(collection)):
         table.validate(full=True)

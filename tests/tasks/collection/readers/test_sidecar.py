@@ -59,7 +59,7 @@ def test_windows_1252_is_told() -> None:
 def test_two_images_of_one_name_share_their_captions_and_that_is_told() -> None:
     found, problems = read(files_of({"cat.txt": "A cat .", **pictures("cat.jpg", "cat.png", "b/cat.gif")}))
     assert found == {"cat.jpg": ("A cat .",), "cat.png": ("A cat .",), "b/cat.gif": ()}
-    detail = "several images of one name have these captions: cat.jpg, cat.png"
+    detail = "several images share these captions: cat.jpg, cat.png"
     assert problems == [Problem("shared-captions", "cat.txt", detail)]
 
 
@@ -71,7 +71,7 @@ def test_a_text_that_cannot_be_read_costs_no_other() -> None:
 
     found, problems = read(Files(["a.jpg", "a.txt", "b.jpg", "b.txt"], open_bytes))
     assert found == {"a.jpg": (), "b.jpg": ("A dog .",)}
-    detail = "cannot be read: Permission denied; its captions are not used"
+    detail = "cannot be read (Permission denied); its captions are ignored"
     assert problems == [Problem("unreadable-file", "a.txt", detail)]
 
 
@@ -84,7 +84,7 @@ def test_images_may_lie_under_another_root() -> None:
 def test_without_a_pair_it_is_one_sentence(text: str) -> None:
     files = files_of({text: "A dog .", **pictures("a.jpg")})
     assert not Sidecar().recognises(files)
-    with pytest.raises(InputError, match="no text file of the same name beside an image"):
+    with pytest.raises(InputError, match="No text file with the same name as an image"):
         Sidecar().read(files, files, CollectionConfig())
 
 

@@ -95,7 +95,7 @@ def test_of_parquet_only_the_columns_in_use_are_read(monkeypatch: pytest.MonkeyP
     }
     reading = read("t.parquet", parquet(**columns), "a.jpg")
     assert of(reading) == {"a.jpg": ("A dog .",)}
-    detail = "images are named by key and captions read from alt, not from lang"
+    detail = "image names are read from column key and captions from alt, not from lang"
     assert reading.problems == (Problem("caption-column", "t.parquet", detail),)
     assert asked == [["key", "alt", "lang"], ["key", "alt"]]
 
@@ -147,7 +147,7 @@ def test_columns_are_found_by_name_then_by_values_and_told(header: str, row: str
     reading = read("t.csv", f"{header}\n{row}\n", "a.jpg")
     assert of(reading) == {"a.jpg": ("A dog .",)}
     others = ", ".join(name for name in header.split(",") if name not in (image, caption))
-    detail = f"images are named by {image} and captions read from {caption}, not from {others}"
+    detail = f"image names are read from column {image} and captions from {caption}, not from {others}"
     assert reading.problems == (Problem("caption-column", "t.csv", detail),)
 
 
@@ -159,18 +159,22 @@ def test_columns_may_be_named() -> None:
 @pytest.mark.parametrize(
     ("content", "columns", "sentence"),
     [
-        ("image,path,caption\na.jpg,b.jpg,x", {}, "which column of t.csv names the images: image, path; .* --image-c"),
-        ("image,path,caption\n1,2,x", {}, "which column of t.csv names the images: image, path; say"),
-        ("left,right,caption\na.jpg,b.jpg,x", {}, "which column of t.csv names the images: left, right; say"),
-        ("id,caption\n1,x", {}, "which column of t.csv names the images: id, caption; say"),
-        ("url,caption\nhttp://x/a.jpg,x", {}, "names the images: url, caption; say"),
-        ("image,title,text\na.jpg,x,y", {}, "holds the captions: title, text; .* --caption-column"),
-        ("image,caption,captions\na.jpg,x,y", {}, "holds the captions: caption, captions; say"),
-        ("image,label,lang\na.jpg,x,y", {}, "holds the captions: label, lang; say"),
-        ("image\na.jpg", {}, "holds the captions: there is no other; say"),
-        ("image,caption\na.jpg,x", {"image": "img"}, "no column img that names the images; .* one of image, caption"),
-        ("image,caption\na.jpg,x", {"caption": "text"}, "no column text that holds the captions; .* one of caption"),
-        ("image,caption\na.jpg,x", {"caption": "image"}, "no column image that holds the captions"),
+        (
+            "image,path,caption\na.jpg,b.jpg,x",
+            {},
+            "which column of t.csv names the images \\(image, path\\); .* --image-c",
+        ),
+        ("image,path,caption\n1,2,x", {}, "which column of t.csv names the images \\(image, path\\); name it"),
+        ("left,right,caption\na.jpg,b.jpg,x", {}, "which column of t.csv names the images \\(left, right\\); name it"),
+        ("id,caption\n1,x", {}, "which column of t.csv names the images \\(id, caption\\); name it"),
+        ("url,caption\nhttp://x/a.jpg,x", {}, "names the images \\(url, caption\\); name it"),
+        ("image,title,text\na.jpg,x,y", {}, "contains the captions \\(title, text\\); .* --caption-column"),
+        ("image,caption,captions\na.jpg,x,y", {}, "contains the captions \\(caption, captions\\); name it"),
+        ("image,label,lang\na.jpg,x,y", {}, "contains the captions \\(label, lang\\); name it"),
+        ("image\na.jpg", {}, "contains the captions \\(there is no other column\\); name it"),
+        ("image,caption\na.jpg,x", {"image": "img"}, "no column 'img'; choose --image-column from image, caption"),
+        ("image,caption\na.jpg,x", {"caption": "text"}, "no column 'text'; choose --caption-column from caption"),
+        ("image,caption\na.jpg,x", {"caption": "image"}, "no column 'image'"),
         ("image,caption\n", {}, "no rows"),
         ("", {}, "no rows"),
     ],
@@ -181,7 +185,7 @@ def test_columns_that_cannot_be_told_are_one_sentence(content: str, columns: dic
 
 
 def test_a_broken_parquet_file_is_one_sentence() -> None:
-    with pytest.raises(InputError, match=r"t\.parquet is not whole Parquet"):
+    with pytest.raises(InputError, match=r"t\.parquet is an incomplete Parquet file"):
         read("t.parquet", parquet(image=["a.jpg"], caption=["x"])[:-9], "a.jpg")
 
 
@@ -191,8 +195,8 @@ def test_a_column_of_splits_is_kept_and_what_is_none_is_told() -> None:
     assert reading.has_splits
     assert [item.split for item in reading.items] == ["train", "validation", "test", None, None, None]
     assert reading.problems == (
-        Problem("bad-split", "d.jpg", "extra is no split; it is passed over", 5),
-        Problem("duplicate-split", "a.jpg", "listed again in test; it stays in train", 7),
+        Problem("bad-split", "d.jpg", "unknown split 'extra' is ignored", 5),
+        Problem("duplicate-split", "a.jpg", "listed again in test; stays in train", 7),
     )
 
 
@@ -201,7 +205,7 @@ def test_a_column_of_fewer_than_two_splits_leaves_the_split_to_be_drawn(value: s
     reading = read("t.csv", f"file,caption,split\na.jpg,x,{value}\nb.jpg,x,{value}\n", "a.jpg", "b.jpg")
     assert not reading.has_splits
     assert {item.split for item in reading.items} == {None}
-    detail = "images are named by file and captions read from caption, not from split"
+    detail = "image names are read from column file and captions from caption, not from split"
     assert reading.problems == (Problem("caption-column", "t.csv", detail),)
 
 
@@ -239,7 +243,7 @@ def test_named_columns_make_a_folder_a_table() -> None:
     ("files", "sentence"),
     [
         (files_of({"a.jpg": ""}), "no table .*; give one table"),
-        (files_of({"t.csv": TABLE, "u.csv": TABLE}), r"the tables t\.csv, u\.csv in"),
+        (files_of({"t.csv": TABLE, "u.csv": TABLE}), r"several tables \(t\.csv, u\.csv\)"),
     ],
 )
 def test_one_table_has_to_be_there(files: Files, sentence: str) -> None:
@@ -293,8 +297,8 @@ def test_captions_of_one_line_come_back_from_a_written_tsv(texts: list[str]) -> 
 @pytest.mark.parametrize(
     ("contents", "sentence"),
     [
-        ({"t.csv": TABLE}, r"no column img that names the images; give --image-column one of image, caption\.$"),
-        ({"t.csv": TABLE, "u.csv": TABLE}, r"the tables t\.csv, u\.csv in"),
+        ({"t.csv": TABLE}, r"no column 'img'; choose --image-column from image, caption\.$"),
+        ({"t.csv": TABLE, "u.csv": TABLE}, r"several tables \(t\.csv, u\.csv\)"),
     ],
 )
 def test_a_wrong_column_is_said_though_there_are_images(contents: dict[str, str], sentence: str) -> None:

@@ -79,7 +79,7 @@ def test_a_dirty_collection_loses_nothing_silently() -> None:
     counts = kinds(dirty)
     assert (counts["empty-caption"], counts["no-caption"], counts["unknown-image"]) == (3, 2, 1)
     assert "bad-row" not in counts
-    detail = "image_data.json lists no image of this id; captions not used: 2"
+    detail = "image_data.json lists no image with this id; captions not used: 2"
     assert Problem("unknown-image", "777", detail) in dirty.problems
     without_text = {problem.item for problem in dirty.problems if problem.kind == "no-caption"}
     assert without_text == {"106", "107"}
@@ -146,7 +146,7 @@ def test_what_does_not_fit_is_told_and_the_rest_stays() -> None:
         *(f"region_descriptions.json[{number}]" for number in range(4)),
         *("1", "1", "1"),
     ]
-    assert told[-1][1] == "a caption is of type list, not text; it is not used"
+    assert told[-1][1] == "a caption is of type list, not text, and is ignored"
     counts = kinds(collect(files_of(contents)))
     assert (counts["duplicate-id"], counts["outside-collection"]) == (1, 1)
 
@@ -167,14 +167,14 @@ def test_objects_are_counted_by_their_words() -> None:
     both = {**contents, "region_descriptions.json": json.dumps([regions_of(1, "A dog .")])}
     assert texts(read(both))["1"] == ("A dog .",)
     assert texts(read(both, OBJECTS)) == texts(reading)
-    with pytest.raises(InputError, match=r"no region_descriptions\.json, .* --set collection\.annotations=objects\.$"):
+    with pytest.raises(InputError, match=r"No region_descriptions\.json, .* --set collection\.annotations=objects\.$"):
         read(contents)
 
 
 @pytest.mark.parametrize("name", ["image_data.json", "region_descriptions.json"])
 def test_a_truncated_list_is_one_sentence(name: str) -> None:
     contents = {**DIRTY, name: DIRTY[name][:-40]}
-    with pytest.raises(InputError, match=rf"^{name} is not a whole JSON list \(entry .*\); get it again\.$"):
+    with pytest.raises(InputError, match=rf"^{name} is not a complete JSON list \(entry .*\); download it again\.$"):
         read(contents)
 
 
@@ -203,7 +203,7 @@ def test_other_files_are_not_recognised(names: list[str]) -> None:
 
     files = Files(names, refuse)
     assert not VisualGenome().recognises(files)
-    with pytest.raises(InputError, match=r"^The collection has no (image_data\.json|region_descriptions\.json), .*\.$"):
+    with pytest.raises(InputError, match=r"^No (image_data\.json|region_descriptions\.json), .*\.$"):
         VisualGenome().read(files, files, CollectionConfig())
 
 
@@ -225,4 +225,4 @@ def test_damage_is_an_input_error_or_told(name: str, edits: list[tuple[int, int,
         outcome = read({**SMALL, name: data}).format
     except InputError as error:
         outcome = str(error)
-    assert outcome.startswith((f"{name} is not a whole JSON list", "visual-genome"))
+    assert outcome.startswith((f"{name} is not a complete JSON list", "visual-genome"))

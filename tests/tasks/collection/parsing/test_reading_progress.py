@@ -6,7 +6,7 @@ import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tasks.collection.parsing.watched import BUFFER, LARGE, watched
+from tasks.collection.parsing.reading_progress import BUFFER, LARGE, with_progress
 from tasks.collection.records import Files
 from tests.tasks.collection.making import files_of
 
@@ -28,7 +28,7 @@ class Bars:
 
 def test_a_large_file_tells_what_is_read_of_it() -> None:
     bars = Bars()
-    files = watched(files_of({"a/large.json": DATA}), bars.progress)
+    files = with_progress(files_of({"a/large.json": DATA}), bars.progress)
     assert files.paths == ["a/large.json"]
     with files.open("a/large.json") as stream:
         assert stream.read(10) == DATA[:10]
@@ -42,13 +42,13 @@ def test_a_large_file_tells_what_is_read_of_it() -> None:
 
 def test_a_small_file_is_opened_as_it_is() -> None:
     bars = Bars()
-    assert watched(files_of({"small": DATA[1:]}), bars.progress).read("small") == DATA[1:]
+    assert with_progress(files_of({"small": DATA[1:]}), bars.progress).read("small") == DATA[1:]
     assert bars.told == []
 
 
 def test_the_bar_ends_where_reading_is_broken_off() -> None:
     bars = Bars()
-    with watched(files_of({"a": DATA}), bars.progress).open("a") as stream:
+    with with_progress(files_of({"a": DATA}), bars.progress).open("a") as stream:
         stream.read(1)
     assert bars.told[-1] == ("done", 0)
 
@@ -57,7 +57,7 @@ def test_readers_may_seek() -> None:
     filesystem = fsspec.filesystem("memory")
     with filesystem.open("/watched.parquet", "wb") as stream:
         pq.write_table(pa.table({"a": pa.array(range(LARGE // 4))}), stream, compression="none")
-    files = watched(Files(["watched.parquet"], lambda path: filesystem.open(f"/{path}", "rb")), Bars().progress)
+    files = with_progress(Files(["watched.parquet"], lambda path: filesystem.open(f"/{path}", "rb")), Bars().progress)
     with files.open("watched.parquet") as opened:
         assert pq.read_table(opened)["a"][-1].as_py() == LARGE // 4 - 1
     filesystem.rm("/watched.parquet")
@@ -69,4 +69,4 @@ def test_a_stream_without_a_size_is_opened_as_it_is() -> None:
             raise ValueError("Cannot seek streaming HTTP file")
 
     stream: BinaryIO = Streamed()  # type: ignore[assignment]
-    assert watched(Files(["a"], lambda _: stream), Bars().progress).open("a") is stream
+    assert with_progress(Files(["a"], lambda _: stream), Bars().progress).open("a") is stream

@@ -1,4 +1,4 @@
-"""The pictures that are measured with: those of a folder, else drawn scenes."""
+"""The images that benchmarks measure with: those of a folder, or drawn scenes."""
 
 import tempfile
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ from tasks.demo.collection import write_collection
 
 
 @contextmanager
-def pictures(folder: Path | None, count: int) -> Iterator[list[str]]:
-    """Paths of up to `count` JPEG files."""
+def sample_images(folder: Path | None, count: int) -> Iterator[list[str]]:
+    """Yield the paths of up to `count` JPEG files."""
     with tempfile.TemporaryDirectory() as drawn:
         if folder is None:
             write_collection(Path(drawn, "scenes"), count)
@@ -18,5 +18,5 @@ def pictures(folder: Path | None, count: int) -> Iterator[list[str]]:
 
 
 def read(path: str) -> bytes:
-    """The bytes of one."""
+    """Return the bytes of a file."""
     return Path(path).read_bytes()

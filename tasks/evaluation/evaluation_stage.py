@@ -1,4 +1,4 @@
-"""All methods on one split: figures, pictures and example queries."""
+"""The work of the evaluation stage: metrics, charts and example queries of all methods on one split."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -16,12 +16,12 @@ from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import vocabulary_from
 from tasks.errors import InputError
 from tasks.evaluation.baselines import GAP, RMAC, baseline_embeddings
-from tasks.evaluation.charts import curve_figure, scatter_figure
-from tasks.evaluation.compare import compare, shown_methods
+from tasks.evaluation.charts import curve_chart, scatter_chart
+from tasks.evaluation.compare import best_methods, compare
 from tasks.evaluation.examples import Gallery, make_examples, make_steered_examples
 from tasks.evaluation.inputs import EvaluationData
 from tasks.evaluation.sheets import Example
-from tasks.evaluation.steering import measure_words
+from tasks.evaluation.steering import WordMetrics, measure_words
 from tasks.evaluation.summary import MethodSummary, best_of
 from tasks.features.descriptors import Descriptors, load_descriptors
 from tasks.images.decode import decode
@@ -29,7 +29,7 @@ from tasks.metrics.truth import Truth, make_truth
 from tasks.model.architectures import ARCHITECTURES
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.model.text_model import TextModel, load_text
-from tasks.search.modifiers import moved
+from tasks.search.modifiers import move_queries
 
 EXAMPLES, STEERED_EXAMPLES = 6, 3
 
@@ -42,7 +42,7 @@ def evaluate(
     backbone: BackboneConfig,
     seed: int,
 ) -> None:
-    """All methods on one split (METHOD.md 6) → evaluation.json, figures/, and sheets/ of example queries."""
+    """Measure all methods → evaluation.json, charts/, and sheets/ and steered/ with pictures of example queries."""
     table = read_table(run.open(data.captions) / f"captions/{data.split}.parquet")
     captions = dict(zip(table["image_id"].to_pylist(), table["captions"].to_pylist(), strict=True))
     vocabulary = vocabulary_from(read_table(run.open(data.vocabulary) / "vocabulary.parquet"))
@@ -51,42 +51,44 @@ def evaluate(
     images = read_table(run.open(data.images) / f"captioned/{data.split}.parquet")
     visual = _baselines(run, data, backbone, seed)
     visual |= {method: _embeddings(run, artifact, images) for method, artifact in embeddings.items()}
-    loaded = {method: load_text(run.workspace.root / model.path) for method, model in models.items()}
-    texts = {method: text for method, text in loaded.items() if text is not None}
-    asking = {}
+    texts = _text_models(run, models)
+    queries = {}
     if joint := texts.get("vt_v"):
         visual["vt_vt"] = visual["vt_v"]
-        asking["vt_vt"] = moved(visual["vt_v"], joint.embed_bags(list(captions.values())))
-    methods = compare(truth, visual, asking, seed=seed)
-    shown = {methods[name].label: visual[name] for name in shown_methods(methods)}
+        queries["vt_vt"] = move_queries(visual["vt_v"], joint.embed_bags(list(captions.values())))
+    methods = compare(truth, visual, queries, seed=seed)
+    best = {methods[name].label: visual[name] for name in best_methods(methods)}
     gallery = _gallery(run, images, captions, tfidf_NV)
-    examples = make_examples(gallery, truth.query_Q, shown, count=EXAMPLES, seed=seed)
+    examples = make_examples(gallery, truth.query_Q, best, count=EXAMPLES, seed=seed)
     steered = _steered(gallery, truth, methods, visual, texts, seed)
-    _write_pictures(
-        run.folder / "figures",
-        {
-            "ndcg.png": curve_figure(methods, "ndcg"),
-            "pcc.png": curve_figure(methods, "pcc"),
-            "scatter.png": scatter_figure(
-                truth.relevance_QM, {label: truth.scores(each_ND) for label, each_ND in shown.items()}, seed=seed
-            ),
-        },
-    )
-    for name, sheets in (("sheets", examples), ("steered", steered)):
-        _write_pictures(run.folder / name, {f"{n}.jpg": example.sheet for n, example in enumerate(sheets)})
+    scores = {label: truth.scores(embedding_ND) for label, embedding_ND in best.items()}
+    charts = {
+        "ndcg.png": curve_chart(methods, "ndcg"),
+        "pcc.png": curve_chart(methods, "pcc"),
+        "scatter.png": scatter_chart(truth.relevance_QM, scores, seed=seed),
+    }
+    _write_pictures(run.folder / "charts", charts)
+    for name, shown in (("sheets", examples), ("steered", steered)):
+        _write_pictures(run.folder / name, {f"{number}.jpg": example.sheet for number, example in enumerate(shown)})
     copy_N = table["copy_group"].to_numpy()
-    facts = {
+    content = {
         "split": data.split,
         "queries": len(truth.query_Q),
         "images": truth.relevance_QM.shape[1],
         "left_out": truth.without_stems + methods["captions"].ndcg_left_out,
         "copies": int((np.bincount(copy_N)[copy_N[truth.query_Q]] > 1).sum()),
         "methods": {name: summary.model_dump(mode="json") for name, summary in methods.items()},
-        "words": _words(gallery, visual, texts, seed),
+        "words": {name: words.model_dump(mode="json") for name, words in _words(gallery, visual, texts, seed).items()},
         "examples": [example.model_dump(mode="json") for example in examples],
         "steered": [example.model_dump(mode="json") for example in steered],
     }
-    (run.folder / "evaluation.json").write_text(json.dumps(facts))
+    (run.folder / "evaluation.json").write_text(json.dumps(content))
+
+
+def _text_models(run: StageRun, models: Mapping[str, ModelRef]) -> dict[str, TextModel]:
+    """Load the text embedding of each model that has one."""
+    loaded = {method: load_text(run.workspace.root / model.path) for method, model in models.items()}
+    return {method: text for method, text in loaded.items() if text is not None}
 
 
 def _gallery(run: StageRun, images: pa.Table, captions: Mapping[str, Sequence[str]], tfidf_NV: csr_array) -> Gallery:
@@ -97,14 +99,16 @@ def _gallery(run: StageRun, images: pa.Table, captions: Mapping[str, Sequence[st
 
 def _words(
     gallery: Gallery, visual: Mapping[str, np.ndarray], texts: Mapping[str, TextModel], seed: int
-) -> dict[str, object]:
-    """How words steer each model that knows any; nothing of a split where that cannot be measured."""
-    held = {method: tfidf(list(gallery.captions.values()), text.vocabulary) for method, text in texts.items()}
+) -> dict[str, WordMetrics]:
+    """Measure how words steer each model with a text embedding, where the split allows it."""
+    captions = list(gallery.captions.values())
     measured = {
-        method: measure_words(visual[method], text.stem_VD, held[method], gallery.tfidf_NV, seed=seed)
+        method: measure_words(
+            visual[method], text.stem_VD, tfidf(captions, text.vocabulary), gallery.tfidf_NV, seed=seed
+        )
         for method, text in texts.items()
     }
-    return {method: figures.model_dump(mode="json") for method, figures in measured.items() if figures is not None}
+    return {method: words for method, words in measured.items() if words is not None}
 
 
 def _steered(
@@ -115,7 +119,7 @@ def _steered(
     texts: Mapping[str, TextModel],
     seed: int,
 ) -> list[Example]:
-    """Example queries of the best model that knows words."""
+    """Make example queries with words for the best model that has a text embedding."""
     best = best_of({method: methods[method] for method in texts}, "trained")
     if best is None:
         return []
@@ -141,12 +145,12 @@ def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, se
 
 
 def _embeddings(run: StageRun, embedding: Artifact, images: pa.Table) -> np.ndarray:
-    """embedding_ND, float32, of the images in id order."""
+    """Read embedding_ND, float32, of the images in id order. Raises InputError if an image has none."""
     table = read_table(run.open(embedding) / "embeddings.parquet")
     row_of = {sha256: row for row, sha256 in enumerate(table["sha256"].to_pylist())}
-    absent = [image["path"] for image in images.to_pylist() if image["sha256"] not in row_of]
-    if absent:
-        raise InputError(f"{absent[0]} cannot be used any more; run again.")
+    missing = [image["path"] for image in images.to_pylist() if image["sha256"] not in row_of]
+    if missing:
+        raise InputError(f"{missing[0]} became unreadable during the run; run the command again.")
     rows = [row_of[sha256] for sha256 in images["sha256"].to_pylist()]
     return matrix(table["embedding"]).astype(np.float32)[rows]
 

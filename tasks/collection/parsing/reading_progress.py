@@ -1,4 +1,4 @@
-"""Files that show how far the reading of a large one has come."""
+"""Reports the progress of reading large files."""
 
 import io
 from collections.abc import Callable
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
 LARGE = 2**25  # bytes
 BUFFER = 2**20  # bytes between two steps
 
-Progress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # label and total → on_step
+ReportProgress = Callable[[str, int], AbstractContextManager[Callable[[int], None]]]  # label and total → on_step
 
 
-def watched(files: Files, progress: Progress) -> Files:
-    """The same files, where opening a large one begins a progress bar of its bytes that closing it ends."""
+def with_progress(files: Files, progress: ReportProgress) -> Files:
+    """Return the same files, except that large ones show a progress bar of bytes from opening to closing."""
 
-    def open_watched(path: str) -> BinaryIO:
+    def open_file(path: str) -> BinaryIO:
         stream = files.open(path)
         size = _size(stream)
         if size < LARGE:
             return stream
-        return io.BufferedReader(_Watched(stream, progress(f"reading {path}", size)), BUFFER)
+        return io.BufferedReader(_ReportingStream(stream, progress(f"reading {path}", size)), BUFFER)
 
-    return replace(files, open=open_watched)
+    return replace(files, open=open_file)
 
 
 def _size(stream: BinaryIO) -> int:
-    """In bytes; 0 where it cannot be known, as of what a web server streams."""
+    """Return the size in bytes; 0 if it is unknown, as with a web server's stream."""
     try:
         size = stream.seek(0, io.SEEK_END)
         stream.seek(0)
@@ -40,8 +40,8 @@ def _size(stream: BinaryIO) -> int:
     return size
 
 
-class _Watched(io.RawIOBase):
-    """A stream that tells a progress bar what is read of it."""
+class _ReportingStream(io.RawIOBase):
+    """A stream that reports every read to a progress bar."""
 
     def __init__(self, stream: BinaryIO, bar: AbstractContextManager[Callable[[int], None]]) -> None:
         self._stream, self._bar = stream, bar

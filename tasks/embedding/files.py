@@ -1,0 +1,3 @@
+"""The files that the embedding stages write."""
+
+FILE, REFUSED = "embeddings.parquet", "refused.json"

@@ -1,0 +1,23 @@
+"""The metrics of an evaluation, as later steps read them."""
+
+from pydantic import BaseModel
+
+from tasks.evaluation.steering import WordMetrics
+from tasks.evaluation.summary import MethodSummary
+
+
+class Evaluation(BaseModel):
+    """The methods and words measured on one split; `left_out` counts the queries without any relevant image."""
+
+    queries: int
+    left_out: int
+    methods: dict[str, MethodSummary]
+    words: dict[str, WordMetrics]
+
+    def metrics(self, method: str) -> dict[str, float]:
+        """Return a method's defined metrics under names that MLflow accepts."""
+        summary = self.methods[method]
+        metrics = {"ndcg_auc": summary.ndcg_auc, "pcc_auc": summary.pcc_auc}
+        metrics |= {f"ndcg_at_{rank}": value for rank, value in summary.ndcg.items()}
+        metrics |= {f"pcc_at_{rank}": value for rank, value in summary.pcc.items()}
+        return {name: value for name, value in metrics.items() if value is not None}

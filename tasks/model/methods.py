@@ -1,0 +1,8 @@
+"""The trained methods by name, with the labels that people read: trained modalities, queried modality (METHOD.md 6)."""
+
+LABELS = {
+    "wsabie": "WSABIE (V+T,V)",
+    "v_v": "(V,V)",
+    "vt_v": "(V+T,V)",
+    "regression": "regression",
+}

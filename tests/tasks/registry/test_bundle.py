@@ -1,0 +1,40 @@
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from tasks.registry import bundle
+from tasks.registry.bundle import write_bundle
+
+
+def test_the_package_imports_itself_alone(tmp_path: Path) -> None:
+    definition = write_bundle(tmp_path)
+    (package,) = (path.name for path in tmp_path.iterdir())
+    assert definition.is_relative_to(tmp_path / package)
+    modules = list((tmp_path / package).rglob("*.py"))
+    assert len(modules) > 10
+    for file in modules:
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert str(node.module).split(".")[0] not in {"tasks", "storage", "flows", "scenekin"}, file
+            elif isinstance(node, ast.Import):
+                assert not {alias.name.split(".")[0] for alias in node.names} & {
+                    "tasks",
+                    "storage",
+                    "flows",
+                    "scenekin",
+                }
+        assert (file.parent / "__init__.py").exists()
+
+
+def test_the_name_belongs_to_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two versions of the code load in one process, since their packages have different names."""
+    first, again = write_bundle(tmp_path / "a"), write_bundle(tmp_path / "b")
+    monkeypatch.setattr(bundle, "closure", lambda modules: {*modules, "tasks.errors", "tasks.source"})
+    other = write_bundle(tmp_path / "c")
+    names = [path.relative_to(tmp_path).parts[1] for path in (first, again, other)]
+    assert names[0] == names[1] != names[2]
+    monkeypatch.setattr(sys, "path", [str(tmp_path / "a"), str(tmp_path / "c"), *sys.path])
+    loaded = [__import__(f"{name}.tasks.errors", fromlist=["InputError"]) for name in (names[0], names[2])]
+    assert loaded[0].InputError is not loaded[1].InputError
