@@ -89,8 +89,11 @@ class RunLog:
 def tracking_client(workspace: Workspace) -> MlflowClient:
     """Return a client of the workspace's tracking store and registry. Raises StorageError if its file is damaged."""
     database = workspace.root / "mlflow.db"
-    if database.exists() and database.stat().st_size and database.open("rb").read(6) != b"SQLite":
-        raise StorageError(f"{database} is damaged; move it away to start with an empty registry.")
+    if database.exists():
+        with database.open("rb") as stream:
+            head = stream.read(6)
+        if head and head != b"SQLite":
+            raise StorageError(f"{database} is damaged; move it away to start with an empty registry.")
     return MlflowClient(tracking_uri=workspace.mlflow_uri, registry_uri=workspace.mlflow_uri)
 
 

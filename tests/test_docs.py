@@ -1,5 +1,7 @@
 """The documentation against the code: the commands, settings, files and sections that it names exist."""
 
+import ast
+import inspect
 import re
 import shlex
 import tomllib
@@ -11,6 +13,7 @@ from typing import Any
 import pytest
 import typer.main
 
+import scenekin
 from flows.config import Config
 from scenekin.cli import app
 from scenekin.config_file import preset_names, read_config
@@ -94,6 +97,19 @@ def test_a_command_can_be_given(page: str, arguments: list[str]) -> None:  # noq
 def test_a_wrong_command_is_noticed(arguments: list[str]) -> None:
     with pytest.raises((AssertionError, Exception)):
         parse([*arguments, "--json"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_python_examples_use_what_exists(page: Path) -> None:
+    for language, text in blocks(page):
+        if language == "python":
+            for node in ast.walk(ast.parse(text)):
+                if isinstance(node, ast.ImportFrom) and node.module == "scenekin":
+                    assert {alias.name for alias in node.names} <= set(scenekin.__all__)
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "search":
+                    inspect.signature(scenekin.Searcher.search).bind(
+                        None, *node.args, **{str(keyword.arg): keyword.value for keyword in node.keywords}
+                    )
 
 
 def test_every_command_is_documented() -> None:

@@ -83,5 +83,5 @@ def test_a_config_does_not_change() -> None:
 def test_sections_are_read_by_their_former_names_too() -> None:
     former = config(triplets={"margin": 0.3}, joint={"batch": 7}, ridge={"dimension": 8})
     assert former == config(v_v={"margin": 0.3}, vt_v={"batch": 7}, regression={"dimension": 8})
-    with pytest.raises(ValidationError, match="section ridge is now called regression"):
+    with pytest.raises(ValidationError, match="ridge is the former name of regression"):
         config(ridge={"dimension": 8}, regression={"dimension": 9})

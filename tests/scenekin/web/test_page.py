@@ -14,7 +14,7 @@ from scenekin.web.middleware import SECURITY_HEADERS
 from scenekin.web.served_index import ServedIndex
 from storage.models import refer_to_model
 from storage.workspace import Workspace
-from tasks.search.task import write_approximate
+from tasks.search.stage import write_approximate
 from tests.indexes import publish_images
 from tests.scenekin.web.conftest import MARKUP, NAMES, TURNED, a_picture, an_id, client_of, draw
 from tests.trained import Trained

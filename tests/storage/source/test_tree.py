@@ -6,7 +6,7 @@ import fsspec
 import pytest
 
 from storage.errors import StorageError
-from storage.source.tree import ChangedFile, Source, list_tree, read_below, reader
+from storage.source.tree import ChangedFile, Source, Tree, list_tree, read_below, reader
 
 CONTENTS = {
     "b.jpg": b"b",
@@ -18,6 +18,11 @@ CONTENTS = {
     ".git/4.jpg": b"x",
 }
 SHOWN = ("a b#c%20d?.jpg", "a/10.jpg", "a/2.jpg", "b.jpg")
+
+
+def read_file(tree: Tree, path: str) -> bytes:
+    with tree.open(path) as stream:
+        return stream.read()
 
 
 @pytest.fixture
@@ -47,7 +52,7 @@ def test_files_that_are_not_hidden_are_listed_in_order(url: str) -> None:
     for spelling in (url, f"{url}/"):
         tree = list_tree(spelling)
         assert tree.paths == SHOWN
-        assert {path: tree.open(path).read() for path in tree.paths} == {path: CONTENTS[path] for path in SHOWN}
+        assert {path: read_file(tree, path) for path in tree.paths} == {path: CONTENTS[path] for path in SHOWN}
 
 
 def test_a_file_is_read_by_the_address_of_its_root_alone(url: str) -> None:
@@ -65,7 +70,7 @@ def test_an_address_that_nothing_leads_to_is_an_os_error() -> None:
 def test_a_single_file_is_a_tree_of_its_own(url: str) -> None:
     tree = list_tree(f"{url}/a/2.jpg")
     assert tree.paths == ("2.jpg",)
-    assert tree.open("2.jpg").read() == b"2"
+    assert read_file(tree, "2.jpg") == b"2"
 
 
 def test_a_hidden_folder_can_be_asked_for(url: str) -> None:
@@ -99,7 +104,7 @@ def test_images_lie_beside_the_source_or_where_they_are_said_to(url: str, tmp_pa
         stream.write(b"{}")
     tree, images = Source(f"{url}/captions.json", None).trees()
     assert (tree.paths, images.paths) == (("captions.json",), tuple(sorted([*SHOWN, "captions.json"])))
-    assert images.open("a/2.jpg").read() == b"2"
+    assert read_file(images, "a/2.jpg") == b"2"
     (tmp_path / "pictures").mkdir()
     (tmp_path / "pictures" / "1.jpg").touch()
     tree, images = Source(url, str(tmp_path / "pictures")).trees()
@@ -155,10 +160,10 @@ def test_a_local_root_may_have_any_name(tmp_path: Path, name: str, monkeypatch: 
     for spelling in (tmp_path / name, Path(name)):
         tree = list_tree(str(spelling))
         assert (tree.paths, tree.root) == (("0.jpg",), str(tmp_path / name))
-        assert tree.open("0.jpg").read() == b"0"
+        assert read_file(tree, "0.jpg") == b"0"
     (tmp_path / "captions.json").touch()
     _, images = Source(str(tmp_path / "captions.json"), str(tmp_path / name)).trees()
-    assert images.open("0.jpg").read() == b"0"
+    assert read_file(images, "0.jpg") == b"0"
 
 
 def test_a_local_place_may_be_written_as_a_url(local: str) -> None:

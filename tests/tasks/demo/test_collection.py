@@ -32,7 +32,8 @@ def test_a_reader_finds_every_image_with_its_captions_in_its_split(tmp_path: Pat
     assert [item.split for item in items] == ["train"] * 14 + ["validation"] * 3 + ["test"] * 3
     for item, scene in zip(items, make_scenes(20, seed=5), strict=True):
         assert item.captions == word_captions(scene)
-        assert Image.open(tmp_path / "demo" / item.path).size == scene.size
+        with Image.open(tmp_path / "demo" / item.path) as image:
+            assert image.size == scene.size
 
 
 def test_the_same_parameters_give_the_same_bytes(tmp_path: Path) -> None:
