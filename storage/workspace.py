@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO
 
-from storage.errors import StorageError
+from storage.errors import WorkspaceError, WorkspaceInUse
 from storage.settings import Settings
 from storage.source.local_files import WORKSPACE_MARK
 
@@ -76,7 +76,7 @@ class Workspace:
 def open_workspace(root: Path | str | None = None) -> Workspace:
     """Open the workspace at `root`, else at $SCENEKIN_HOME, else at `.scenekin/`, creating it if it is missing.
 
-    Raises StorageError if it cannot be written.
+    Raises WorkspaceError if it cannot be written.
     """
     folder = _folder(root)
     try:
@@ -85,29 +85,22 @@ def open_workspace(root: Path | str | None = None) -> Workspace:
         probe.touch()
         probe.rename(folder / WORKSPACE_MARK)
     except OSError as error:
-        raise StorageError(
-            f"Cannot write to the workspace {folder}: {error.strerror or error}; choose another with --workspace."
-        ) from error
+        raise WorkspaceError(f"Cannot write to the workspace {folder}: {error.strerror or error}.") from error
     return Workspace(folder)
 
 
 def find_workspace(root: Path | str | None = None) -> Workspace:
-    """Open an existing workspace for reading; nothing is created. Raises StorageError if there is none."""
+    """Open an existing workspace for reading; nothing is created. Raises WorkspaceError if there is none."""
     folder = _folder(root)
     if not folder.is_dir():
-        raise StorageError(
-            f"No such workspace: {folder}; name one with --workspace, or create one with `scenekin train`."
-        )
+        raise WorkspaceError(f"No such workspace: {folder}; `scenekin train` creates one.")
     return Workspace(folder)
 
 
 def _folder(root: Path | str | None) -> Path:
     folder = Path(root if root is not None else Settings().home).expanduser().absolute()
     if set("%#?") & set(str(folder)):
-        raise StorageError(
-            f"The workspace path {folder} must not contain %, # or ?, because MLflow reads it as a URL; "
-            "choose another with --workspace."
-        )
+        raise WorkspaceError(f"The workspace path {folder} must not contain %, # or ?: MLflow reads it as a URL.")
     return folder
 
 
@@ -115,7 +108,7 @@ def _folder(root: Path | str | None) -> Path:
 def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator[None]:
     """Lock the workspace for writing. The operating system releases the lock when the process ends.
 
-    Raises StorageError naming the process that holds the lock, unless `wait` is set.
+    Raises WorkspaceInUse naming the process that holds the lock, unless `wait` is set.
     """
     with _lock_file(workspace) as stream:
         _acquire(workspace, stream, wait)
@@ -135,13 +128,13 @@ def _acquire(workspace: Workspace, stream: IO[str], wait: bool) -> None:
     except BlockingIOError:
         in_use = _in_use(workspace, stream.fileno())
         if not wait:
-            raise StorageError(f"{in_use}; wait for it to finish, or choose another with --workspace.") from None
-        log.info("%s; waiting.", in_use)
+            raise WorkspaceInUse(f"{in_use}; wait for it to finish.") from None
+        log.warning("%s; waiting.", in_use)
         fcntl.flock(stream, fcntl.LOCK_EX)
     except OSError as error:  # ENOLCK, EOPNOTSUPP, …
-        raise StorageError(
+        raise WorkspaceError(
             f"Cannot lock the workspace {workspace.root}: {error.strerror}; network shares often have no locks. "
-            "Choose a folder on a local disk with --workspace."
+            "Choose a folder on a local disk."
         ) from error
 
 
@@ -156,9 +149,7 @@ def _lock_file(workspace: Workspace) -> IO[str]:
             raise OSError(errno.EINVAL, "it is a link or a special file")
     except OSError as error:
         reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
-        raise StorageError(
-            f"Cannot open the lock file {path}: {reason}; remove it, or choose another workspace with --workspace."
-        ) from error
+        raise WorkspaceError(f"Cannot open the lock file {path}: {reason}; remove it.") from error
     return os.fdopen(descriptor, "a+")
 
 

@@ -48,9 +48,7 @@ def test_everything_lies_below_the_root(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for wrong in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(
-            StorageError, match=rf"Cannot write to the workspace {wrong}: .*; choose another with --workspace"
-        ):
+        with pytest.raises(StorageError, match=rf"Cannot write to the workspace {wrong}: .*"):
             open_workspace(wrong)
 
 
