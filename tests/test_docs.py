@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import typer.main
+import yaml
 
 import scenekin
 from flows.config import Config
@@ -157,6 +158,13 @@ def test_settings_that_a_page_names_exist(page: Path) -> None:
                 value = getattr(value, part)
             if found[2]:
                 read_config(None, [span])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_yaml_examples_are_settings(page: Path) -> None:
+    for language, text in blocks(page):
+        if language == "yaml":
+            Config.model_validate(yaml.safe_load(text))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
