@@ -19,7 +19,7 @@ from tasks.model.architectures import ARCHITECTURES, create_backbone
 from tasks.model.backbone import Outputs
 from tasks.model.config import BackboneConfig
 from tasks.model.device import choose_device
-from tasks.model.inference import OPENVINO_FROM, fold_batch_norm, optimise_for_inference
+from tasks.model.inference import fold_batch_norm, optimise_for_inference
 
 PLAIN, FOLDED = "torch, plain", "torch, folded"
 
@@ -30,7 +30,7 @@ def measure(args: argparse.Namespace) -> None:
     network = create_backbone(BackboneConfig(name=args.backbone), pretrained=False)
     folded = fold_batch_norm(network)
     started = time.perf_counter()
-    compiled = optimise_for_inference(network, device, OPENVINO_FROM)
+    compiled = optimise_for_inference(network, device)
     print(f"preparing OpenVINO took {time.perf_counter() - started:.1f} s")
     images_BCHW = torch.randn(args.batch, 3, args.size, args.size)
     last_BCHW = images_BCHW.to(memory_format=torch.channels_last)

@@ -20,6 +20,7 @@ class FaultPoint(Enum):
     MODEL_REGISTERED = auto()  # the workspace; the version has no alias yet
     REASON_SET = auto()  # the workspace; the reason is stored, the alias not yet
     RUN_ENDED = auto()  # the workspace
+    CANDIDATE_TRAINED = auto()  # the stage's work folder; the model is not written yet
 
 
 Action = Callable[[Path], object]

@@ -11,16 +11,18 @@ from typing import Any
 
 FIRST_PARTY = ("tasks", "storage")
 # How stages are run and where artifacts are stored: no result depends on these.
-BOOKKEEPING = frozenset({"tasks.caching", "tasks.source", "tasks.progress", "storage.artifacts", "storage.workspace"})
+BOOKKEEPING = frozenset(
+    {"tasks.caching", "tasks.source", "tasks.progress", "storage.artifacts", "storage.faults", "storage.workspace"}
+)
 
 
 def source_digest(function: Callable[..., Any]) -> str:
     """Return the SHA-256 of the function's code and its closure, ignoring comments, formatting and docstrings."""
     module = inspect.getmodule(function)
     assert module is not None
-    own, imports = _reached_within(ast.parse(_text(module.__name__)), function.__name__)
+    own, imports = _reached_within(ast.parse(module_text(module.__name__)), function.__name__)
     parts = {f"{module.__name__}:{index}": node for index, node in enumerate(own)}
-    parts |= {name: _whole(_text(name))[0] for name in closure(imports)}
+    parts |= {name: _whole(module_text(name))[0] for name in closure(imports)}
     return hashlib.sha256(repr(sorted(parts.items())).encode()).hexdigest()
 
 
@@ -28,7 +30,7 @@ def closure_of(function: Callable[..., Any]) -> set[str]:
     """Return the first-party modules that the function depends on, apart from its own."""
     module = inspect.getmodule(function)
     assert module is not None
-    return closure(_reached_within(ast.parse(_text(module.__name__)), function.__name__)[1])
+    return closure(_reached_within(ast.parse(module_text(module.__name__)), function.__name__)[1])
 
 
 def closure(modules: set[str]) -> set[str]:
@@ -38,7 +40,7 @@ def closure(modules: set[str]) -> set[str]:
     while waiting:
         name = waiting.pop()
         reached.add(name)
-        waiting |= _whole(_text(name))[1] - reached - BOOKKEEPING
+        waiting |= _whole(module_text(name))[1] - reached - BOOKKEEPING
     return reached
 
 
@@ -105,7 +107,8 @@ def _spec_file(module: str) -> Path | None:
     return None
 
 
-def _text(module: str) -> str:
+def module_text(module: str) -> str:
+    """Return the source of a first-party module, empty if there is none. Tests replace it by changed code."""
     file = _spec_file(module)
     return file.read_text(encoding="utf-8") if file is not None else ""
 

@@ -21,7 +21,9 @@ def embed_images(
     workers: int,
 ) -> Iterator[tuple[tuple[int, ...], Tensor] | Refusal]:
     """Yield (rows, embedding_BD) for batches of the paths, or a Refusal for a row; every path occurs once."""
-    backbone = optimise_for_inference(model.backbone, device, len(paths))
+    if not paths:
+        return
+    backbone = optimise_for_inference(model.backbone, device)
     model = SceneModel(model.config, backbone, model.head).to(device).eval()
 
     def compute(pixels_BHWC: Tensor) -> Tensor:

@@ -17,15 +17,16 @@ from tasks.captions.vocabulary import vocabulary_from
 from tasks.errors import InputError
 from tasks.evaluation.baselines import GAP, RMAC, baseline_embeddings
 from tasks.evaluation.charts import curve_chart, scatter_chart
-from tasks.evaluation.compare import best_methods, compare
 from tasks.evaluation.examples import Gallery, make_examples, make_steered_examples
 from tasks.evaluation.inputs import EvaluationData
+from tasks.evaluation.rankings import rank_images, relevance_blocks
 from tasks.evaluation.sheets import Example
 from tasks.evaluation.steering import WordMetrics, measure_words
-from tasks.evaluation.summary import MethodSummary, best_of
+from tasks.evaluation.summary import MethodSummary, best_methods, best_of, summarise
 from tasks.features.descriptors import Descriptors, load_descriptors
 from tasks.images.decode import decode
-from tasks.metrics.truth import Truth, make_truth
+from tasks.metrics.ranked import drop_self
+from tasks.metrics.truth import draw_queries
 from tasks.model.architectures import ARCHITECTURES
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.model.text_model import TextModel, load_text
@@ -47,7 +48,7 @@ def evaluate(
     captions = dict(zip(table["image_id"].to_pylist(), table["captions"].to_pylist(), strict=True))
     vocabulary = vocabulary_from(read_table(run.open(data.vocabulary) / "vocabulary.parquet"))
     tfidf_NV = tfidf(list(captions.values()), vocabulary)
-    truth = make_truth(tfidf_NV, seed=seed)
+    query_Q, without_stems = draw_queries(tfidf_NV, seed=seed)
     images = read_table(run.open(data.images) / f"captioned/{data.split}.parquet")
     visual = _baselines(run, data, backbone, seed)
     visual |= {method: _embeddings(run, artifact, images) for method, artifact in embeddings.items()}
@@ -56,16 +57,18 @@ def evaluate(
     if joint := texts.get("vt_v"):
         visual["vt_vt"] = visual["vt_v"]
         queries["vt_vt"] = move_queries(visual["vt_v"], joint.embed_bags(list(captions.values())))
-    methods = compare(truth, visual, queries, seed=seed)
+    rankings = rank_images(tfidf_NV, query_Q, visual, queries, seed=seed)
+    methods = summarise(rankings, seed=seed)
     best = {methods[name].label: visual[name] for name in best_methods(methods)}
     gallery = _gallery(run, images, captions, tfidf_NV)
-    examples = make_examples(gallery, truth.query_Q, best, count=EXAMPLES, seed=seed)
-    steered = _steered(gallery, truth, methods, visual, texts, seed)
-    scores = {label: truth.scores(embedding_ND) for label, embedding_ND in best.items()}
+    examples = make_examples(gallery, query_Q, best, count=EXAMPLES, seed=seed)
+    steered = _steered(gallery, query_Q, methods, visual, texts, seed)
+    rows, relevance_BM, _ = next(relevance_blocks(tfidf_NV, query_Q))  # as many pairs as a chart can show
+    scores = {label: drop_self(each_ND[rows] @ each_ND.T, rows) for label, each_ND in best.items()}
     charts = {
         "ndcg.png": curve_chart(methods, "ndcg"),
         "pcc.png": curve_chart(methods, "pcc"),
-        "scatter.png": scatter_chart(truth.relevance_QM, scores, seed=seed),
+        "scatter.png": scatter_chart(relevance_BM, scores, seed=seed),
     }
     _write_pictures(run.folder / "charts", charts)
     for name, shown in (("sheets", examples), ("steered", steered)):
@@ -73,10 +76,10 @@ def evaluate(
     copy_N = table["copy_group"].to_numpy()
     content = {
         "split": data.split,
-        "queries": len(truth.query_Q),
-        "images": truth.relevance_QM.shape[1],
-        "left_out": truth.without_stems + methods["captions"].ndcg_left_out,
-        "copies": int((np.bincount(copy_N)[copy_N[truth.query_Q]] > 1).sum()),
+        "queries": len(query_Q),
+        "images": rankings.ranked,
+        "left_out": without_stems + methods["captions"].ndcg_left_out,
+        "copies": int((np.bincount(copy_N)[copy_N[query_Q]] > 1).sum()),
         "methods": {name: summary.model_dump(mode="json") for name, summary in methods.items()},
         "words": {name: words.model_dump(mode="json") for name, words in _words(gallery, visual, texts, seed).items()},
         "examples": [example.model_dump(mode="json") for example in examples],
@@ -113,7 +116,7 @@ def _words(
 
 def _steered(
     gallery: Gallery,
-    truth: Truth,
+    query_Q: np.ndarray,
     methods: Mapping[str, MethodSummary],
     visual: Mapping[str, np.ndarray],
     texts: Mapping[str, TextModel],
@@ -123,7 +126,7 @@ def _steered(
     best = best_of({method: methods[method] for method in texts}, "trained")
     if best is None:
         return []
-    return make_steered_examples(gallery, truth.query_Q, visual[best], texts[best], count=STEERED_EXAMPLES, seed=seed)
+    return make_steered_examples(gallery, query_Q, visual[best], texts[best], count=STEERED_EXAMPLES, seed=seed)
 
 
 def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, seed: int) -> dict[str, np.ndarray]:

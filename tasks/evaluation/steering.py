@@ -6,22 +6,37 @@ from dataclasses import dataclass
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 from scipy.sparse import csr_array
+from scipy.stats import t as student
 
-from tasks.evaluation.bootstrap import percentile_interval, resample_queries
+from tasks.evaluation.jackknife import GROUPS, groups, jackknife_variance
+from tasks.evaluation.rankings import VALUES_PER_BLOCK
 from tasks.metrics.ranked import Floats
 from tasks.search.modifiers import move_queries
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 FREQUENCY = (0.02, 0.10)  # share of images with the word: distinctive, yet with enough images to find
 PAIRS, TOP = 1000, 10
+DEPTH = 30  # results kept per search: without a few of them, TOP are left
 
 
 @dataclass(frozen=True)
 class SteeredResults:
-    """The top results of each pair at each α: share_PA with the word, and similarity_PA, mean s to the query."""
+    """The first K results of each pair at each α: their rows, whether they have the word, and their s to the query."""
 
-    share_PA: Floats
-    similarity_PA: Floats
+    row_PAK: np.ndarray
+    has_word_PAK: np.ndarray
+    similarity_PAK: np.ndarray
+
+    def top(self, kept_N: np.ndarray | None = None) -> tuple[Floats, Floats]:
+        """Average the first TOP results → (share_PA with the word, similarity_PA); with kept_N, of those images."""
+        kept_PAK = np.ones(self.row_PAK.shape, bool) if kept_N is None else kept_N[self.row_PAK]
+        first_PAK = kept_PAK & (np.cumsum(kept_PAK, axis=2) <= TOP)
+        count_PA = np.maximum(first_PAK.sum(axis=2), 1)
+        share_PA, similarity_PA = (
+            np.where(first_PAK, each_PAK, 0).sum(axis=2) / count_PA
+            for each_PAK in (self.has_word_PAK, self.similarity_PAK)
+        )
+        return share_PA, similarity_PA
 
 
 class SteeringPoint(BaseModel):
@@ -81,20 +96,35 @@ def steer_pairs(
     """Search by normalise(φ_q + α·θ_word) for each pair, without the query itself (METHOD.md 6).
 
     `model_tfidf_NV` has the columns of `theta_VD` (unit length) and shows which words an image's captions have;
-    `tfidf_NV` gives s.
+    `tfidf_NV` gives s. Scores are computed for a block of pairs at a time.
     """
-    pair_P1 = np.arange(len(query_P))[:, None]
-    has_word_PN = model_tfidf_NV.tocsc()[:, word_P].T.toarray() > 0
-    similarity_PN = (tfidf_NV[query_P] @ tfidf_NV.T).toarray()
-    top = min(TOP, len(embedding_ND) - 1)
-    share, similarity = [], []
-    for alpha in alphas:
-        score_PN = move_queries(embedding_ND[query_P], theta_VD[word_P], alpha) @ embedding_ND.T
-        score_PN[pair_P1, query_P[:, None]] = -np.inf
-        top_PT = np.argpartition(-score_PN, top - 1, axis=1)[:, :top]
-        share.append(has_word_PN[pair_P1, top_PT].mean(axis=1))
-        similarity.append(similarity_PN[pair_P1, top_PT].mean(axis=1))
-    return SteeredResults(np.stack(share, axis=1), np.stack(similarity, axis=1))
+    images = len(embedding_ND)
+    has_word_VN = model_tfidf_NV.T.tocsr()
+    step = max(1, VALUES_PER_BLOCK // images)
+    depth = min(DEPTH, images - 1)
+    shape = len(query_P), len(alphas), depth
+    row_PAK, has_word_PAK = np.empty(shape, np.int32), np.empty(shape, bool)
+    similarity_PAK = np.empty(shape, np.float32)
+    for start in range(0, len(query_P), step):
+        block = slice(start, start + step)
+        query_B, word_B = query_P[block], word_P[block]
+        has_word_BN = has_word_VN[word_B].toarray() > 0
+        similarity_BN = (tfidf_NV[query_B] @ tfidf_NV.T).toarray()
+        for place, alpha in enumerate(alphas):
+            score_BN = move_queries(embedding_ND[query_B], theta_VD[word_B], alpha) @ embedding_ND.T
+            score_BN[np.arange(len(query_B)), query_B] = -np.inf
+            row_BK = _first_columns(score_BN, depth)
+            row_PAK[block, place] = row_BK
+            has_word_PAK[block, place] = np.take_along_axis(has_word_BN, row_BK, axis=1)
+            similarity_PAK[block, place] = np.take_along_axis(similarity_BN, row_BK, axis=1)
+    return SteeredResults(row_PAK, has_word_PAK, similarity_PAK)
+
+
+def _first_columns(score_BN: np.ndarray, count: int) -> np.ndarray:
+    """Return the columns of the `count` highest scores of each row, best first."""
+    column_BK = np.argpartition(-score_BN, count - 1, axis=1)[:, :count]
+    order_BK = np.argsort(-np.take_along_axis(score_BN, column_BK, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(column_BK, order_BK, axis=1)
 
 
 def share_at(share_A: Floats, similarity_A: Floats, kept: float) -> float:
@@ -114,32 +144,64 @@ def measure_words(
 ) -> WordMetrics | None:
     """Add a word that the query lacks, with rising α, for seeded pairs of query and word (METHOD.md 6).
 
-    `model_tfidf_NV` and `tfidf_NV` are those of `steer_pairs`. Intervals are 95 % bootstraps over pairs. None if no
-    pair can be drawn, or if no result shares a word with its query.
+    `model_tfidf_NV` and `tfidf_NV` are those of `steer_pairs`. None if no pair can be drawn, or if no result shares a
+    word with its query.
     """
     query_P, word_P = draw_pairs(model_tfidf_NV, steering_words(model_tfidf_NV, theta_VD), seed=seed)
-    steered = steer_pairs(embedding_ND, theta_VD, model_tfidf_NV, tfidf_NV, query_P, word_P) if len(query_P) else None
-    if steered is None or not steered.similarity_PA[:, 0].any():
+    if not len(query_P) or len(embedding_ND) < 2:
         return None
-    weight_BP = resample_queries(len(query_P), seed) / len(query_P)
-    share_BA, similarity_BA = weight_BP @ steered.share_PA, weight_BP @ steered.similarity_PA
-    share_A, similarity_A = steered.share_PA.mean(axis=0), steered.similarity_PA.mean(axis=0)
-
-    def interval(kept: float) -> tuple[float, float]:
-        resamples = zip(share_BA, similarity_BA, strict=True)
-        return percentile_interval(np.array([share_at(*resample, kept) for resample in resamples]))
-
-    kept_A: Floats = similarity_A / similarity_A[0]
+    steered = steer_pairs(embedding_ND, theta_VD, model_tfidf_NV, tfidf_NV, query_P, word_P)
+    share_PA, similarity_PA = steered.top()
+    share_A, similarity_A = share_PA.mean(axis=0), similarity_PA.mean(axis=0)
+    if similarity_A[0] <= 0:
+        return None
+    without, at_90, at_80 = _shares(share_PA, similarity_PA)
+    margin_3 = _margins(steered, query_P, word_P, len(embedding_ND), seed)
+    intervals = [
+        (max(0.0, value - margin), min(1.0, value + margin))
+        for value, margin in zip((without, at_90, at_80), margin_3, strict=True)
+    ]
     return WordMetrics(
         pairs=len(query_P),
-        without=share_A[0],
-        without_interval=percentile_interval(share_BA[:, 0]),
-        at_90=share_at(share_A, similarity_A, 0.9),
-        at_90_interval=interval(0.9),
-        at_80=share_at(share_A, similarity_A, 0.8),
-        at_80_interval=interval(0.8),
+        without=without,
+        without_interval=intervals[0],
+        at_90=at_90,
+        at_90_interval=intervals[1],
+        at_80=at_80,
+        at_80_interval=intervals[2],
         curve=tuple(
             SteeringPoint(alpha=alpha, share=share, kept=kept)
-            for alpha, share, kept in zip(ALPHAS, share_A, kept_A, strict=True)
+            for alpha, share, kept in zip(ALPHAS, share_A, similarity_A / similarity_A[0], strict=True)
         ),
     )
+
+
+def _shares(share_PA: Floats, similarity_PA: Floats) -> tuple[float, float, float]:
+    """Average pairs → the share without the word, and keeping 90 and 80 % of the similarity."""
+    share_A, similarity_A = share_PA.mean(axis=0), similarity_PA.mean(axis=0)
+    return float(share_A[0]), share_at(share_A, similarity_A, 0.9), share_at(share_A, similarity_A, 0.8)
+
+
+def _margins(steered: SteeredResults, query_P: np.ndarray, word_P: np.ndarray, images: int, seed: int) -> np.ndarray:
+    """Compute the half-widths of the 95 % intervals of `_shares`, by the jackknife over images and over words.
+
+    Images are left out as queries and as results, words with all their pairs. Both count the noise of single pairs,
+    so it is taken off once.
+    """
+    whole = steered.top()
+    words, word_index_P = np.unique(word_P, return_inverse=True)
+
+    def without(left_out_P: np.ndarray, tops: tuple[Floats, Floats]) -> tuple[float, float, float]:
+        share_PA, similarity_PA = tops
+        return _shares(share_PA[~left_out_P], similarity_PA[~left_out_P]) if not left_out_P.all() else (np.nan,) * 3
+
+    def variance(rows: list[tuple[float, float, float]]) -> np.ndarray:
+        left_out_G3 = np.array(rows)
+        return np.array([jackknife_variance(column[~np.isnan(column)]) for column in left_out_G3.T])
+
+    by_image = variance([without(out_N[query_P], steered.top(~out_N)) for out_N in groups(images, seed)])
+    by_word = variance([without(out_W[word_index_P], whole) for out_W in groups(len(words), seed)])
+    by_pair = variance([without(out_P, whole) for out_P in groups(len(query_P), seed)])
+    freedom = max(1, min(GROUPS, images, len(words)) - 1)
+    margin_3: np.ndarray = student.ppf(0.975, freedom) * np.sqrt(np.maximum(by_image + by_word - by_pair, by_pair))
+    return margin_3

@@ -1,21 +1,17 @@
 """The metrics of every method on one split, with intervals and paired differences."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import BaseModel, BeforeValidator, ConfigDict
 
 from tasks.errors import InputError
-from tasks.evaluation.bootstrap import auc_interval, paired_difference, resample_queries
+from tasks.evaluation.jackknife import Estimate, estimate_aucs, mean_over_runs
 from tasks.evaluation.methods import LABELS, Kind, method_kind
-from tasks.metrics.curves import NDCG_AT, PCC_AT, cut_ranks, left_out, linear_auc, log_auc, mean_curve
+from tasks.evaluation.rankings import Rankings
+from tasks.metrics.curves import left_out, linear_auc, mean_curve
 from tasks.metrics.formatting import format_difference, format_metric
-from tasks.metrics.ndcg import ndcg
-from tasks.metrics.pcc import pcc
-from tasks.metrics.ranked import Floats
 
 
 def _none_if_undefined(value: Any) -> Any:
@@ -29,11 +25,15 @@ Interval = Annotated[tuple[float, float] | None, BeforeValidator(_none_if_undefi
 
 
 class Difference(BaseModel):
-    """A method's AUCs minus those of another, `over`, on the same queries, with 95 % intervals."""
+    """A method's AUCs minus those of others on the same queries, with 95 % intervals.
+
+    `over` is the method that NDCG is compared with, `pcc_over` the one for PCC.
+    """
 
     model_config = ConfigDict(frozen=True)
 
     over: str
+    pcc_over: str
     ndcg_auc: Metric
     ndcg_auc_interval: Interval
     pcc_auc: Metric
@@ -68,52 +68,44 @@ class MethodSummary(BaseModel):
     to_best: Difference | None = None
 
 
-@dataclass(frozen=True)
-class _Values:
-    """One method's NDCG and PCC, (Q, R) each, and their ranks."""
+def summarise(rankings: Rankings, labels: Mapping[str, str] = LABELS, *, seed: int = 0) -> dict[str, MethodSummary]:
+    """Measure each method's rankings, averaged over its runs (METHOD.md 6).
 
-    ndcg: Floats
-    ndcg_at: tuple[int, ...]
-    pcc: Floats
-    pcc_at: tuple[int, ...]
-
-
-def summarise(
-    relevance_QN: Floats,
-    scores: Mapping[str, Floats | Sequence[Floats]],
-    labels: Mapping[str, str] = LABELS,
-    *,
-    seed: int = 0,
-) -> dict[str, MethodSummary]:
-    """Measure each method's score_QN, or several runs of it, against the true similarity (METHOD.md 6).
-
-    Columns are the ranked images in id order, without the query. The bootstrap draws the same queries for all methods;
-    trained methods are compared with the best untrained baseline and with the best trained method. Raises InputError
-    if no query has a relevant image, ValueError if shapes differ or values are not finite.
+    Trained methods are compared with the best untrained baseline of each metric, and with the best trained method.
+    Raises InputError if no query has a relevant image.
     """
-    if not (relevance_QN > 0).any():
+    if not (rankings.ideal.relevance_QK > 0).any():
         raise InputError(
             "No query shares a caption word with another image; evaluate a split with overlapping captions "
             "in the language of the training captions."
         )
-    values = {name: _measure(relevance_QN, score) for name, score in scores.items()}
-    weight_BQ = resample_queries(len(relevance_QN), seed)
-    summaries = {name: _summary(labels.get(name, name), each, weight_BQ) for name, each in values.items()}
-    baseline, best = best_of(summaries, "untrained"), best_of(summaries, "trained")
+    estimates = estimate_aucs(rankings, seed=seed)
+    summaries = {name: _summary(labels.get(name, name), rankings, name, estimates[name]) for name in rankings.runs}
+    best = best_of(summaries, "trained")
+    baselines = best_of(summaries, "untrained"), best_of(summaries, "untrained", auc="pcc_auc")
 
-    def difference(name: str, over: str | None, *kinds: Kind) -> Difference | None:
-        if over is None or name == over or method_kind(name) not in kinds:
+    def difference(name: str, ndcg_over: str | None, pcc_over: str | None) -> Difference | None:
+        if ndcg_over is None or pcc_over is None or name == ndcg_over:
             return None
-        return _difference(over, values[name], values[over], weight_BQ)
+        ndcg = estimates[name][0] - estimates[ndcg_over][0]
+        pcc = estimates[name][1] - estimates[pcc_over][1]
+        return Difference(
+            over=ndcg_over,
+            pcc_over=pcc_over,
+            ndcg_auc=ndcg.value,
+            ndcg_auc_interval=ndcg.interval(),
+            pcc_auc=pcc.value,
+            pcc_auc_interval=pcc.interval(),
+        )
 
     return {
-        name: each.model_copy(
+        name: summary.model_copy(
             update={
-                "gain": difference(name, baseline, "trained", "captioned"),
-                "to_best": difference(name, best, "trained"),
+                "gain": difference(name, *baselines) if method_kind(name) in {"trained", "captioned"} else None,
+                "to_best": difference(name, best, best) if method_kind(name) == "trained" else None,
             }
         )
-        for name, each in summaries.items()
+        for name, summary in summaries.items()
     }
 
 
@@ -142,48 +134,26 @@ def compare_with_baseline(summaries: Mapping[str, MethodSummary], name: str) -> 
     )
 
 
-def _measure(relevance_QN: Floats, score: Floats | Sequence[Floats]) -> _Values:
-    """Compute both metrics of one method for each query, averaged over its runs."""
-    runs = [score] if isinstance(score, np.ndarray) else score
-    width = relevance_QN.shape[1]
-    ndcg_at, pcc_at = cut_ranks(NDCG_AT, width), cut_ranks(PCC_AT, width)
-    return _Values(
-        ndcg=_mean_over_runs([ndcg(relevance_QN, score_QN, ndcg_at) for score_QN in runs]),
-        ndcg_at=ndcg_at,
-        pcc=_mean_over_runs([pcc(relevance_QN, score_QN, pcc_at) for score_QN in runs]),
-        pcc_at=pcc_at,
-    )
+def best_methods(summaries: Mapping[str, MethodSummary]) -> list[str]:
+    """Return the best untrained baseline and the best trained method, which the report shows in detail."""
+    best = best_of(summaries, "untrained"), best_of(summaries, "trained")
+    return [name for name in best if name is not None]
 
 
-def _mean_over_runs(runs: Sequence[Floats]) -> Floats:
-    """Average the runs that are defined → value_QR."""
-    return mean_curve(np.reshape(runs, (len(runs), -1))).reshape(runs[0].shape)
-
-
-def _summary(label: str, values: _Values, weight_BQ: Floats) -> MethodSummary:
-    ndcg_R, pcc_R = mean_curve(values.ndcg), mean_curve(values.pcc)
+def _summary(label: str, rankings: Rankings, name: str, estimates: tuple[Estimate, Estimate]) -> MethodSummary:
+    ndcg_QR, pcc_QR = mean_over_runs(rankings, rankings.runs[name])
+    ndcg_R, pcc_R = mean_curve(ndcg_QR), mean_curve(pcc_QR)
+    ndcg, pcc = estimates
     return MethodSummary(
         label=label,
-        ndcg=dict(zip(values.ndcg_at, ndcg_R.tolist(), strict=True)),
-        pcc=dict(zip(values.pcc_at, pcc_R.tolist(), strict=True)),
-        ndcg_auc=float(log_auc(ndcg_R, values.ndcg_at)),
-        ndcg_auc_interval=auc_interval(values.ndcg, values.ndcg_at, weight_BQ),
-        ndcg_auc_linear=float(linear_auc(ndcg_R, values.ndcg_at)),
-        ndcg_left_out=left_out(values.ndcg),
-        pcc_auc=float(log_auc(pcc_R, values.pcc_at)),
-        pcc_auc_interval=auc_interval(values.pcc, values.pcc_at, weight_BQ),
-        pcc_auc_linear=float(linear_auc(pcc_R, values.pcc_at)),
-        pcc_left_out=left_out(values.pcc),
-    )
-
-
-def _difference(over: str, values: _Values, other: _Values, weight_BQ: Floats) -> Difference:
-    ndcg_auc, ndcg_interval = paired_difference(values.ndcg, other.ndcg, values.ndcg_at, weight_BQ)
-    pcc_auc, pcc_interval = paired_difference(values.pcc, other.pcc, values.pcc_at, weight_BQ)
-    return Difference(
-        over=over,
-        ndcg_auc=ndcg_auc,
-        ndcg_auc_interval=ndcg_interval,
-        pcc_auc=pcc_auc,
-        pcc_auc_interval=pcc_interval,
+        ndcg=dict(zip(rankings.ndcg_at, ndcg_R.tolist(), strict=True)),
+        pcc=dict(zip(rankings.pcc_at, pcc_R.tolist(), strict=True)),
+        ndcg_auc=ndcg.value,
+        ndcg_auc_interval=ndcg.interval(0, 100),
+        ndcg_auc_linear=float(linear_auc(ndcg_R, rankings.ndcg_at)),
+        ndcg_left_out=left_out(ndcg_QR),
+        pcc_auc=pcc.value,
+        pcc_auc_interval=pcc.interval(-100, 100),
+        pcc_auc_linear=float(linear_auc(pcc_R, rankings.pcc_at)),
+        pcc_left_out=left_out(pcc_QR),
     )

@@ -27,7 +27,9 @@ def extract(
     workers: int,
 ) -> Iterator[tuple[tuple[int, ...], list[Tensor]] | Refusal]:
     """Yield (rows, descriptor_BRC of each pooling) for batches of the paths, or a Refusal for a row."""
-    backbone = optimise_for_inference(backbone, device, len(paths))
+    if not paths:
+        return
+    backbone = optimise_for_inference(backbone, device)
 
     def compute(pixels_BHWC: Tensor) -> list[Tensor]:
         outputs = backbone.outputs(normalise(pixels_BHWC, preprocessing))

@@ -18,14 +18,14 @@ def ndcg(relevance_QN: Floats, score_QN: Floats, at: Sequence[int]) -> npt.NDArr
     rank_R = np.asarray(at, dtype=np.intp)
     value_QR = np.full((len(score_QN), len(rank_R)), np.nan)
     for rows, relevance_BN, score_BN in ranked_blocks(relevance_QN, score_QN, at):
-        gain_BR = _discounted(_expected_gain(relevance_BN, score_BN), rank_R)
+        gain_BR = _discounted(expected_gain(relevance_BN, score_BN), rank_R)
         ideal_BR = _discounted(np.sort(relevance_BN.astype(np.float64), axis=1)[:, ::-1], rank_R)
         np.divide(gain_BR, ideal_BR, out=value_QR[rows], where=ideal_BR > 0)
     return value_QR
 
 
-def _expected_gain(relevance_BN: Floats, score_BN: Floats) -> Floats:
-    """Replace each gain by the mean over images of equal score, its expectation over their orders."""
+def expected_gain(relevance_BN: Floats, score_BN: Floats) -> Floats:
+    """Replace each gain by the mean over equal scores, its expectation over their orders; columns best first."""
     first_BN = np.ones(score_BN.shape, dtype=bool)
     first_BN[:, 1:] = score_BN[:, 1:] != score_BN[:, :-1]
     start_G = np.flatnonzero(first_BN)

@@ -40,9 +40,15 @@ def make_truth(tfidf_NV: csr_array, *, seed: int = 0, queries: int = QUERIES) ->
 
     Raises InputError if no two images' captions share a stem.
     """
-    eligible = np.flatnonzero(np.diff(tfidf_NV.indptr) > 0)
-    query_Q = np.sort(np.random.default_rng(seed).permutation(eligible)[:queries])
+    query_Q, without_stems = draw_queries(tfidf_NV, seed=seed, queries=queries)
     relevance_QM = drop_self((tfidf_NV[query_Q] @ tfidf_NV.T).toarray(), query_Q)
     if not (relevance_QM > 0).any():
         raise InputError("No two images of this split share a word of the train captions; check the captions.")
-    return Truth(query_Q, relevance_QM, tfidf_NV.shape[0] - len(eligible))
+    return Truth(query_Q, relevance_QM, without_stems)
+
+
+def draw_queries(tfidf_NV: csr_array, *, seed: int = 0, queries: int = QUERIES) -> tuple[np.ndarray, int]:
+    """Draw up to `queries` seeded images with a weighted stem → (query_Q, number of images without one)."""
+    eligible = np.flatnonzero(np.diff(tfidf_NV.indptr) > 0)
+    query_Q = np.sort(np.random.default_rng(seed).permutation(eligible)[:queries])
+    return query_Q, tfidf_NV.shape[0] - len(eligible)

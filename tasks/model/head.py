@@ -43,13 +43,16 @@ class Kernel(nn.Module):
     """y = K(x, landmarks) · weight_MT with K = exp(−‖x − landmark‖²) on scaled descriptors (METHOD.md 9).
 
     φ = normalise([c, y/‖y‖]), D = 1 + T. The certainty c = 0.35 ln(‖y‖ / usual_length), clipped to ±0.5, grows with
-    the confidence of the prediction; as the first coordinate it is part of every prefix of φ.
+    the confidence of the prediction; as the first coordinate it is part of every prefix of φ. Scaled landmarks are
+    prepared once, since scaling them takes far longer than a single query.
     """
 
     scale_C: Tensor
     landmark_MC: Tensor
     weight_MT: Tensor
     usual_length: Tensor
+    scaled_MC: Tensor
+    squared_M: Tensor
 
     def __init__(self, scale_C: Tensor, landmark_MC: Tensor, weight_MT: Tensor) -> None:
         super().__init__()
@@ -57,6 +60,12 @@ class Kernel(nn.Module):
         self.register_buffer("landmark_MC", landmark_MC.half())  # as precise as stored features
         self.register_buffer("weight_MT", weight_MT.float())
         self.register_buffer("usual_length", torch.ones(()))
+        self._prepare()
+        nn.Module.register_load_state_dict_post_hook(self, lambda head, _keys: head._prepare())
+
+    def _prepare(self) -> None:
+        self.register_buffer("scaled_MC", self.landmark_MC.float() * self.scale_C, persistent=False)
+        self.register_buffer("squared_M", self.scaled_MC.square().sum(1), persistent=False)
 
     @property
     def dimension(self) -> int:
@@ -83,13 +92,14 @@ class Kernel(nn.Module):
 
     def predict(self, descriptor_BC: Tensor) -> Tensor:
         """Compute y = target_BT."""
-        kernel_BM = gaussian(descriptor_BC.float() * self.scale_C, self.landmark_MC.float() * self.scale_C)
+        kernel_BM = gaussian(descriptor_BC.float() * self.scale_C, self.scaled_MC, self.squared_M)
         return kernel_BM @ self.weight_MT
 
 
-def gaussian(x_NC: Tensor, y_MC: Tensor) -> Tensor:
-    """Compute kernel_NM = exp(−‖x − y‖²)."""
-    squared_NM = x_NC.square().sum(1)[:, None] + y_MC.square().sum(1) - 2 * x_NC @ y_MC.T
+def gaussian(x_NC: Tensor, y_MC: Tensor, squared_M: Tensor | None = None) -> Tensor:
+    """Compute kernel_NM = exp(−‖x − y‖²); `squared_M` are the squared norms of y, if they are known."""
+    squared_M = y_MC.square().sum(1) if squared_M is None else squared_M
+    squared_NM = x_NC.square().sum(1)[:, None] + squared_M - 2 * x_NC @ y_MC.T
     return (-squared_NM.clamp(min=0)).exp()
 
 

@@ -6,6 +6,9 @@ to a model that another version of scenekin registered.
 
 import hashlib
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -28,6 +31,20 @@ def write_bundle(folder: Path) -> Path:
         for parent in target.relative_to(folder).parents[:-1]:
             (folder / parent / "__init__.py").touch()
     return Path(folder, package, *MODULE.split(".")).with_suffix(".py")
+
+
+@contextmanager
+def importable(folder: Path) -> Iterator[None]:
+    """Make the packages in `folder` importable for a while: MLflow runs a model's definition when it logs the model."""
+    sys.path.insert(0, str(folder))
+    try:
+        yield
+    finally:
+        sys.path.remove(str(folder))
+        for name in [
+            name for name in sys.modules if name.partition(".")[0] in {path.name for path in folder.iterdir()}
+        ]:
+            del sys.modules[name]
 
 
 def _file_of(module: str) -> Path:

@@ -126,7 +126,7 @@ def _metrics(content: CardContent) -> str:
         rows.append(_row(f"{baseline.label}, the best untrained baseline", baseline, lead))
     explanation = (
         f"{validation.queries:,} queries, each ranking {validation.images:,} other images; {validation.left_out:,} "
-        "queries without any relevant image skipped. AUCs range from 0 to 100, with 95 % bootstrap intervals in "
+        "queries without any relevant image skipped. AUCs range from 0 to 100, with 95 % intervals in "
         "brackets; a lead is significant if its interval does not include 0."
     )
     table = _table(("Method", "NDCG AUC", "PCC AUC", "This model's lead in NDCG AUC"), rows)

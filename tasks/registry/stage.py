@@ -22,7 +22,7 @@ from tasks.captions.vocabulary import vocabulary_from
 from tasks.collection.records import SPLITS
 from tasks.evaluation.report import Report
 from tasks.model.config import load_config
-from tasks.registry.bundle import write_bundle
+from tasks.registry.bundle import importable, write_bundle
 from tasks.registry.card import CardContent, Counts, changed_settings, write_card
 
 REQUIREMENTS = (
@@ -99,7 +99,8 @@ def register_model(
             requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS),
             dimension=load_config(workspace.root / kept[best].path).dimension,
         )
-        return register(workspace, run_id, kept[best], info=info, metrics=metrics, package=package)
+        with importable(Path(folder)):
+            return register(workspace, run_id, kept[best], info=info, metrics=metrics, package=package)
 
 
 def _example() -> bytes:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 import numpy as np
 from torch import Tensor
 
+from storage.faults import FaultPoint, reach
 from storage.tracking import training_run
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf_from
@@ -42,6 +43,7 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
         space = caption_space(tfidf_from(loaded.tfidf_table), config.topics, seed)
         heads = _heads(train_NC, space.target_NT, config, loaded.block_channels(config.pooling), seed)
         fit = best_of(heads, score)
+        reach(FaultPoint.CANDIDATE_TRAINED, run.work)
         best = fit.scores[fit.penalty]
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
         save_candidate(

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 from storage.artifacts import Artifact
+from storage.faults import FaultPoint, reach
 from storage.tables import read_table
 from storage.tracking import training_run
 from tasks.caching import StageRun
@@ -69,6 +70,7 @@ def train(
             checkpoint=run.work / "checkpoint.pt",
             name_of=loaded.tfidf_table["image_id"].to_pylist().__getitem__,
         )
+        reach(FaultPoint.CANDIDATE_TRAINED, run.work)
         if reason := state.stop_reason(config, beat):
             on_step.stop_early(reason)
         log.metrics({"best_validation_ndcg_auc": state.best_score, "skipped_refreshes": state.skipped})

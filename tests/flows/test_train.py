@@ -14,6 +14,7 @@ import mlflow
 import pytest
 import torch
 
+from storage.faults import FaultPoint, inject
 from storage.workspace import Workspace, locked
 from tasks import source
 from tasks.demo.collection import write_collection
@@ -253,9 +254,9 @@ def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, mon
 
 
 def edit(monkeypatch: pytest.MonkeyPatch, module: str, line: str) -> None:
-    """Let keys be computed as if the module had one line more."""
-    text = source._text
-    monkeypatch.setattr(source, "_text", lambda name: text(name) + f"\n{line}\n" * (name == module))
+    """Compute keys as if the module had one more line."""
+    text = source.module_text
+    monkeypatch.setattr(source, "module_text", lambda name: text(name) + f"\n{line}\n" * (name == module))
 
 
 def delete(file: Path) -> None:
@@ -355,17 +356,13 @@ def test_a_workspace_is_held_alone(trained_copy: Trained) -> None:
     ],
 )
 def test_a_training_that_ends_early_registers_nothing(
-    trained_copy: Trained,
-    monkeypatch: pytest.MonkeyPatch,
-    error: BaseException,
-    status: str,
-    sentence: str,
+    trained_copy: Trained, error: BaseException, status: str, sentence: str
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(_: Path) -> None:
         raise error
 
-    monkeypatch.setattr(ridge_stage, "best_of", fail)
-    assert trained_copy.train("regression.dimension=12").sentence == sentence
+    with inject(FaultPoint.CANDIDATE_TRAINED, fail):
+        assert trained_copy.train("regression.dimension=12").sentence == sentence
     assert trained_copy.training_runs()[0].info.status == status
     assert registered_versions(trained_copy.workspace) == [1]
 
@@ -406,12 +403,12 @@ def test_a_loss_that_is_not_finite_ends_training(trained_copy: Trained) -> None:
 
 
 def test_a_candidate_that_collapsed_is_left_out_and_said(
-    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    trained_copy: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(triplet_loop, "COLLAPSED_SPREAD", 2.0)
     outcome = trained_copy.train("v_v.margin=0.11")
     assert [candidate["method"] for candidate in outcome.answer["candidates"]] == ["regression"]
-    assert "(V,V) collapsed" in caplog.text
+    assert "(V,V) collapsed" in outcome.err
     assert "(V,V) stopped early at 1 of 3: training collapsed" in outcome.err
     assert "(V,V) collapsed" in Path(outcome.answer["report"]).read_text()
     registered = registered_versions(trained_copy.workspace)

@@ -7,6 +7,7 @@ from PIL import Image
 
 from tasks.evaluation.charts import curve_chart, scatter_chart
 from tasks.evaluation.summary import MethodSummary, summarise
+from tests.tasks.evaluation.making import rankings
 
 TRUTH = np.random.default_rng(0).random((30, 40))
 NOISE = np.random.default_rng(1).random((30, 40))
@@ -14,9 +15,8 @@ NOISE = np.random.default_rng(1).random((30, 40))
 
 @pytest.fixture(scope="module")
 def summaries() -> dict[str, MethodSummary]:
-    return summarise(
-        TRUTH, {"captions": TRUTH, "random": NOISE, "baseline_gap": TRUTH + 2 * NOISE, "v_v": TRUTH + NOISE}
-    )
+    scores = {"captions": TRUTH, "random": NOISE, "baseline_gap": TRUTH + 2 * NOISE, "v_v": TRUTH + NOISE}
+    return summarise(rankings(TRUTH, scores))
 
 
 @pytest.mark.parametrize("which", ["ndcg", "pcc"])
@@ -28,7 +28,7 @@ def test_curves_are_the_same_png_every_time(summaries: dict[str, MethodSummary],
 
 
 def test_a_method_without_values_is_not_drawn(summaries: dict[str, MethodSummary]) -> None:
-    undefined = summarise(TRUTH, {"v_v": np.zeros_like(TRUTH)})["v_v"]
+    undefined = summarise(rankings(TRUTH, {"v_v": np.zeros_like(TRUTH)}))["v_v"]
     with_it = curve_chart({"random": summaries["random"], "v_v": undefined}, "pcc")
     assert with_it == curve_chart({"random": summaries["random"]}, "pcc")
     assert curve_chart({"v_v": undefined}, "pcc").startswith(b"\x89PNG")

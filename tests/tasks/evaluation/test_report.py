@@ -12,6 +12,7 @@ from tasks.evaluation.report import Report, render_report
 from tasks.evaluation.sheets import Example, Hit, result_sheet
 from tasks.evaluation.steering import SteeringPoint, WordMetrics
 from tasks.evaluation.summary import summarise
+from tests.tasks.evaluation.making import rankings
 
 HOSTILE = "<script>alert('\"')</script> & <img src=http://example.org/x.png>"
 
@@ -39,7 +40,7 @@ def report() -> Report:
     truth = rng.random((20, 30)) ** 3
     noise = rng.random(truth.shape)
     scores = {"random": noise, "captions": truth, "baseline_gap": truth + 2 * noise, "v_v": truth + noise}
-    methods = summarise(truth, scores | {"vt_v": truth + 1.5 * noise, "vt_vt": truth + noise / 4})
+    methods = summarise(rankings(truth, scores | {"vt_v": truth + 1.5 * noise, "vt_vt": truth + noise / 4}))
     hits = {"(V,V)": (Hit(image_id="b", score=0.5, similarity=0.25, captions=(HOSTILE,)),)}
     return Report(
         title=HOSTILE,
@@ -178,7 +179,7 @@ def test_a_report_of_little_renders(report: Report) -> None:
             for name in ("collection", "split", "model", "queries", "images", "left_out", "copies")
         },
         title="validation",
-        methods=summarise(np.array([[0.1, 0.2]]), {"random": np.ones((1, 2))}),
+        methods=summarise(rankings(np.array([[0.1, 0.2]]), {"random": np.ones((1, 2))})),
     )
     html = render_report(bare)
     assert "<img" not in html

@@ -35,7 +35,8 @@ def test_figures_are_those_of_seeded_pairs_with_intervals_around_them(tfidf_NV: 
     assert figures is not None
     query_P, word_P = draw_pairs(tfidf_NV, steering_words(tfidf_NV, theta_VD), seed=3)
     steered = steer_pairs(embedding_ND, theta_VD, tfidf_NV, tfidf_NV, query_P, word_P)
-    share_A, similarity_A = steered.share_PA.mean(axis=0), steered.similarity_PA.mean(axis=0)
+    share_PA, similarity_PA = steered.top()
+    share_A, similarity_A = share_PA.mean(axis=0), similarity_PA.mean(axis=0)
     assert figures.pairs == len(query_P)
     assert (figures.without, figures.at_90, figures.at_80) == pytest.approx(
         (share_A[0], share_at(share_A, similarity_A, 0.9), share_at(share_A, similarity_A, 0.8))
@@ -123,6 +124,7 @@ def test_a_steered_search_by_the_slow_formula(
     query_P, word_P = draw_pairs(model_tfidf_NV, steering_words(model_tfidf_NV, theta_VD), seed=0, pairs=40)
     alphas = (0.0, 0.7, 3.0)
     steered = steer_pairs(embedding_ND, theta_VD, model_tfidf_NV, model_tfidf_NV, query_P, word_P, alphas)
+    share_PA, similarity_PA = steered.top()
     dense_NV = model_tfidf_NV.toarray()
     for pair, (query, word) in enumerate(zip(query_P, word_P, strict=True)):
         for place, alpha in enumerate(alphas):
@@ -130,9 +132,10 @@ def test_a_steered_search_by_the_slow_formula(
             order = [n for n in np.argsort(-(embedding_ND @ asked_D)) if n != query][:TOP]
             share = np.mean([dense_NV[n, word] > 0 for n in order])
             similarity = np.mean([dense_NV[n] @ dense_NV[query] for n in order])
-            assert steered.share_PA[pair, place] == pytest.approx(share)
-            assert steered.similarity_PA[pair, place] == pytest.approx(similarity)
-    share_A, similarity_A = steered.share_PA.mean(axis=0), steered.similarity_PA.mean(axis=0)
+            assert share_PA[pair, place] == pytest.approx(share)
+            assert similarity_PA[pair, place] == pytest.approx(similarity)
+    share_PA, similarity_PA = steered.top()
+    share_A, similarity_A = share_PA.mean(axis=0), similarity_PA.mean(axis=0)
     assert share_A[0] < share_A[1] < share_A[2]
     assert similarity_A[0] > similarity_A[2]
 
@@ -142,7 +145,7 @@ def test_fewer_images_than_the_top_are_all_found() -> None:
     steered = steer_pairs(
         np.eye(3), np.eye(3), model_tfidf_NV, model_tfidf_NV, np.array([0]), np.array([1]), (0.0, 1.0)
     )
-    np.testing.assert_allclose(steered.share_PA, [[0.5, 0.5]])
+    np.testing.assert_allclose(steered.top()[0], [[0.5, 0.5]])
 
 
 @pytest.mark.parametrize(

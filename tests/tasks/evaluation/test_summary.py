@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from tasks.errors import InputError
-from tasks.evaluation.bootstrap import paired_difference, resample_queries
-from tasks.evaluation.summary import MethodSummary, best_of, compare_with_baseline, summarise
-from tasks.metrics.curves import NDCG_AT, PCC_AT, cut_ranks, log_auc, mean_curve
+from tasks.evaluation.jackknife import estimate_aucs
+from tasks.evaluation.summary import MethodSummary, best_methods, best_of, compare_with_baseline, summarise
+from tasks.metrics.curves import NDCG_AT, cut_ranks, log_auc, mean_curve
 from tasks.metrics.ndcg import ndcg
-from tasks.metrics.pcc import pcc
+from tests.tasks.evaluation.making import rankings
 
 Scores = dict[str, np.ndarray | list[np.ndarray]]
 Summaries = dict[str, MethodSummary]
@@ -36,7 +36,7 @@ def scores(truth: np.ndarray) -> Scores:
 
 @pytest.fixture(scope="module")
 def summaries(truth: np.ndarray, scores: Scores) -> Summaries:
-    return summarise(truth, scores)
+    return summarise(rankings(truth, scores))
 
 
 def test_the_oracle_scores_100(summaries: Summaries) -> None:
@@ -61,25 +61,41 @@ def test_trained_methods_are_compared_with_the_best_untrained(
     truth: np.ndarray, scores: Scores, summaries: Summaries
 ) -> None:
     gain = summaries["v_v"].gain
-    assert gain.over == "baseline_gap"
-    at = cut_ranks(NDCG_AT, truth.shape[1])
-    values = [ndcg(truth, scores[name], at) for name in ("v_v", "baseline_gap")]
-    difference, interval = paired_difference(*values, at, resample_queries(len(truth), seed=0))
-    assert gain.ndcg_auc == pytest.approx(difference)
-    assert gain.ndcg_auc_interval == pytest.approx(interval)
+    assert gain is not None
+    assert (gain.over, gain.pcc_over) == ("baseline_gap", "baseline_gap")
+    aucs = estimate_aucs(rankings(truth, scores), seed=0)
+    difference = aucs["v_v"][0] - aucs["baseline_gap"][0]
+    assert gain.ndcg_auc == pytest.approx((summaries["v_v"].ndcg_auc or 0) - (summaries["baseline_gap"].ndcg_auc or 0))
+    assert gain.ndcg_auc == pytest.approx(difference.value)
+    assert gain.ndcg_auc_interval == pytest.approx(difference.interval())
     assert {name for name in summaries if summaries[name].gain} == {"v_v", "regression", "vt_vt"}
+
+
+def test_each_metric_has_its_own_best_baseline(truth: np.ndarray) -> None:
+    """Ranks that are right with scores that are no line, and the reverse."""
+    noise = np.random.default_rng(1).random(truth.shape)
+    ordered = np.exp(30 * (truth + 0.3 * noise))
+    linear = np.where(truth > np.quantile(truth, 0.9), truth, -truth) + 0.2 * noise
+    methods = summarise(rankings(truth, {"baseline_gap": ordered, "baseline_rmac": linear, "v_v": truth + noise}))
+    gap, rmac, gain = methods["baseline_gap"], methods["baseline_rmac"], methods["v_v"].gain
+    assert gain is not None
+    assert (gap.ndcg_auc or 0) > (rmac.ndcg_auc or 0)
+    assert (gap.pcc_auc or 0) < (rmac.pcc_auc or 0)
+    assert (gain.over, gain.pcc_over) == ("baseline_gap", "baseline_rmac")
+    assert gain.ndcg_auc == pytest.approx((methods["v_v"].ndcg_auc or 0) - (gap.ndcg_auc or 0))
+    assert gain.pcc_auc == pytest.approx((methods["v_v"].pcc_auc or 0) - (rmac.pcc_auc or 0))
 
 
 def test_trained_methods_are_compared_with_the_best_of_them(
     truth: np.ndarray, scores: Scores, summaries: Summaries
 ) -> None:
     to_best = summaries["v_v"].to_best
-    assert to_best.over == "regression"
-    pcc_at = cut_ranks(PCC_AT, truth.shape[1])
-    values = [pcc(truth, scores[name], pcc_at) for name in ("v_v", "regression")]
-    difference, interval = paired_difference(*values, pcc_at, resample_queries(len(truth), seed=0))
-    assert to_best.pcc_auc == pytest.approx(difference)
-    assert to_best.pcc_auc_interval == pytest.approx(interval)
+    assert to_best is not None
+    assert (to_best.over, to_best.pcc_over) == ("regression", "regression")
+    aucs = estimate_aucs(rankings(truth, scores), seed=0)
+    difference = aucs["v_v"][1] - aucs["regression"][1]
+    assert to_best.pcc_auc == pytest.approx(difference.value)
+    assert to_best.pcc_auc_interval == pytest.approx(difference.interval())
     assert to_best.ndcg_auc == pytest.approx(summaries["v_v"].ndcg_auc - summaries["regression"].ndcg_auc)
     assert to_best.ndcg_auc < 0
     assert [name for name in summaries if summaries[name].to_best] == ["v_v"]  # (V+T,V+T) is no rival
@@ -87,8 +103,8 @@ def test_trained_methods_are_compared_with_the_best_of_them(
 
 def test_labels_json_and_seed(truth: np.ndarray, scores: Scores, summaries: Summaries) -> None:
     assert summaries["v_v"].label == "(V,V)"
-    assert summarise(truth, {"v_v": truth}, {"v_v": "mine"})["v_v"].label == "mine"
-    assert summarise(truth, scores) == summaries
+    assert summarise(rankings(truth, {"v_v": truth}), {"v_v": "mine"})["v_v"].label == "mine"
+    assert summarise(rankings(truth, scores)) == summaries
     dumped = json.loads(summaries["v_v"].model_dump_json())
     assert set(dumped["ndcg"]) == {"1", "2", "4", "8", "16", "32"}
     assert {"label", "ndcg", "pcc", "ndcg_auc", "pcc_auc", "ndcg_auc_interval", "pcc_auc_interval"} <= set(dumped)
@@ -98,7 +114,7 @@ def test_labels_json_and_seed(truth: np.ndarray, scores: Scores, summaries: Summ
 
 def test_queries_without_a_value_are_counted_and_undefined_figures_are_null(truth: np.ndarray) -> None:
     truth = np.vstack([truth, np.zeros(truth.shape[1])])
-    summary = summarise(truth, {"v_v": np.zeros_like(truth)})["v_v"]
+    summary = summarise(rankings(truth, {"v_v": np.zeros_like(truth)}))["v_v"]
     assert (summary.ndcg_left_out, summary.pcc_left_out) == (1, len(truth))
     assert summary.pcc_auc is None
     assert summary.pcc_auc_interval is None
@@ -107,14 +123,22 @@ def test_queries_without_a_value_are_counted_and_undefined_figures_are_null(trut
 
 
 def test_three_images_have_ndcg_alone() -> None:
-    summary = summarise(np.array([[0.1, 0.2, 0.3]]), {"v_v": np.array([[3.0, 2.0, 1.0]])})["v_v"]
+    summary = summarise(rankings(np.array([[0.1, 0.2, 0.3]]), {"v_v": np.array([[3.0, 2.0, 1.0]])}))["v_v"]
     assert list(summary.ndcg) == [1, 2]
     assert (summary.pcc, summary.pcc_auc) == ({}, None)
 
 
 def test_nothing_to_compare_is_refused() -> None:
     with pytest.raises(InputError, match="shares a caption word"):
-        summarise(np.zeros((2, 3)), {"v_v": np.zeros((2, 3))})
+        summarise(rankings(np.zeros((2, 3)), {"v_v": np.zeros((2, 3))}))
+
+
+def test_people_are_shown_the_best_of_each_kind(summaries: Summaries) -> None:
+    """Never (V+T,V+T), whose queries include captions."""
+    assert (summaries["vt_vt"].ndcg_auc or 0) > (summaries["regression"].ndcg_auc or 0)
+    assert best_methods(summaries) == ["baseline_gap", "regression"]
+    assert best_methods({"baseline_gap": summaries["baseline_gap"]}) == ["baseline_gap"]
+    assert best_methods({"random": summaries["random"]}) == []
 
 
 def test_the_best_of_a_kind(summaries: Summaries) -> None:
@@ -142,4 +166,4 @@ def test_a_model_that_does_not_clearly_beat_the_baseline_is_reported(
 
 
 def test_without_a_baseline_there_is_nothing_to_report(truth: np.ndarray) -> None:
-    assert compare_with_baseline(summarise(truth, {"v_v": truth}), "v_v") is None
+    assert compare_with_baseline(summarise(rankings(truth, {"v_v": truth})), "v_v") is None

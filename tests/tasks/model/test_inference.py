@@ -17,7 +17,7 @@ from tasks.model import inference
 from tasks.model.architectures import ARCHITECTURES, create_backbone
 from tasks.model.backbone import Outputs
 from tasks.model.config import BackboneConfig, BackboneName, PoolingConfig
-from tasks.model.inference import OPENVINO_FROM, fold_batch_norm, optimise_for_inference
+from tasks.model.inference import fold_batch_norm, optimise_for_inference
 from tasks.model.pooling import describe, pool
 from tests.tasks.images.making import encode, noise
 from tests.tasks.model.making import TinyBackbone, random
@@ -47,7 +47,7 @@ def test_openvino_gives_what_torch_gives(name: BackboneName, mirror: bool) -> No
     network = create_backbone(config, pretrained=name == "efficientnet_lite0")
     if name != "efficientnet_lite0":
         unsettle(network)
-    found = optimise_for_inference(network, CPU, OPENVINO_FROM)
+    found = optimise_for_inference(network, CPU)
     assert not runs_in_torch(found)
     for shape in [(3, 3, 64, 96), (1, 3, 96, 64), (2, 3, 32, 224)]:
         images_BCHW = random(*shape, seed=9).to(memory_format=torch.channels_last)
@@ -68,7 +68,7 @@ def test_openvino_gives_what_torch_gives(name: BackboneName, mirror: bool) -> No
 @with_extra
 def test_an_answer_outlives_the_next() -> None:
     network = TinyBackbone()
-    compiled = optimise_for_inference(network, CPU, OPENVINO_FROM)
+    compiled = optimise_for_inference(network, CPU)
     first, second = random(2, 3, 64, 64), random(2, 3, 64, 64, seed=1)
     kept = compiled.outputs(first)
     compiled.outputs(second)
@@ -76,48 +76,58 @@ def test_an_answer_outlives_the_next() -> None:
         torch.testing.assert_close(answer, expected.detach(), atol=1e-5, rtol=0)
 
 
-@with_extra
-def test_features_of_many_images_are_those_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+def features(images: int) -> dict[int, Tensor]:
+    """Features of so many images, by their rows."""
+
     def read(path: str) -> bytes:
         return encode(noise(*((64, 96) if int(path) % 3 == 0 else (96, 96)), seed=int(path)))
 
-    def features() -> dict[int, Tensor]:
-        batches = extract(
-            TinyBackbone(),
-            [PoolingConfig(kind="blocks")],
-            [str(row) for row in range(7)],
-            read,
-            Preprocessing(size=96),
-            device=CPU,
-            batch_size=2,
-            workers=1,
-        )
-        found = {}
-        for item in batches:
-            assert isinstance(item, tuple)
-            found |= dict(zip(item[0], item[1][0], strict=True))
-        return found
-
-    expected = features()
-    monkeypatch.setattr(inference, "OPENVINO_FROM", 7)
-    found = features()
-    assert found.keys() == expected.keys() == set(range(7))
-    for row, descriptor_RC in found.items():
-        torch.testing.assert_close(descriptor_RC, expected[row], atol=1e-5, rtol=0)
+    batches = extract(
+        TinyBackbone(),
+        [PoolingConfig(kind="blocks")],
+        [str(row) for row in range(images)],
+        read,
+        Preprocessing(size=96),
+        device=CPU,
+        batch_size=2,
+        workers=1,
+    )
+    found = {}
+    for item in batches:
+        assert isinstance(item, tuple)
+        found |= dict(zip(item[0], item[1][0], strict=True))
+    assert found.keys() == set(range(images))
+    return found
 
 
-def test_a_few_images_stay_with_torch() -> None:
-    assert runs_in_torch(optimise_for_inference(TinyBackbone(), CPU, OPENVINO_FROM - 1))
+@with_extra
+def test_features_are_those_of_torch(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = features(7)
+    monkeypatch.setattr(inference, "find_spec", lambda _: None)
+    for row, descriptor_RC in features(7).items():
+        torch.testing.assert_close(found[row], descriptor_RC, atol=1e-5, rtol=0)
+
+
+@with_extra
+@pytest.mark.parametrize("images", [1, 7])
+def test_the_engine_does_not_depend_on_how_many_images_are_new(images: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    compiled: list[object] = []
+    engine = inference._Compiled
+    monkeypatch.setattr(inference, "_Compiled", lambda network: compiled.append(network) or engine(network))
+    assert features(0) == {}
+    assert not compiled
+    features(images)
+    assert len(compiled) == 1
 
 
 def test_another_device_stays_with_torch() -> None:
-    assert runs_in_torch(optimise_for_inference(TinyBackbone(), torch.device("meta"), OPENVINO_FROM))
+    assert runs_in_torch(optimise_for_inference(TinyBackbone(), torch.device("meta")))
 
 
 def test_without_the_extra_all_stays_with_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inference, "find_spec", lambda _: None)
     network = TinyBackbone()
-    folded = optimise_for_inference(network, CPU, OPENVINO_FROM)
+    folded = optimise_for_inference(network, CPU)
     assert runs_in_torch(folded)
     images_BCHW = random(2, 3, 64, 96)
     torch.testing.assert_close(folded(images_BCHW), network(images_BCHW), atol=1e-5, rtol=0)
@@ -133,7 +143,7 @@ def test_a_network_that_openvino_cannot_run_is_refused_with_the_way_out() -> Non
     with pytest.raises(
         InputError, match=r"^OpenVINO cannot run this network \(.*uninstall openvino to use torch"
     ) as caught:
-        optimise_for_inference(Odd(), CPU, OPENVINO_FROM)
+        optimise_for_inference(Odd(), CPU)
     assert "\n" not in str(caught.value)
 
 
@@ -145,10 +155,10 @@ seen = []
 asked = {"socket.connect", "socket.getaddrinfo", "socket.gethostbyname", "subprocess.Popen", "urllib.Request"}
 sys.addaudithook(lambda event, args: seen.append(event) if event in asked else None)
 import torch
-from tasks.model.inference import OPENVINO_FROM, optimise_for_inference
+from tasks.model.inference import optimise_for_inference
 from tests.tasks.model.making import TinyBackbone
 seen.clear()  # what importing torch asks of the machine
-optimise_for_inference(TinyBackbone(), torch.device("cpu"), OPENVINO_FROM).outputs(torch.zeros(1, 3, 64, 64))
+optimise_for_inference(TinyBackbone(), torch.device("cpu")).outputs(torch.zeros(1, 3, 64, 64))
 assert "openvino" in sys.modules
 print(seen, sorted(name for name in sys.modules if name.startswith("openvino_telemetry.")))
 """

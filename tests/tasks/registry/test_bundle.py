@@ -1,11 +1,12 @@
 import ast
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from tasks.registry import bundle
-from tasks.registry.bundle import write_bundle
+from tasks.registry.bundle import importable, write_bundle
 
 
 def test_the_package_imports_itself_alone(tmp_path: Path) -> None:
@@ -35,6 +36,8 @@ def test_the_name_belongs_to_the_code(tmp_path: Path, monkeypatch: pytest.Monkey
     other = write_bundle(tmp_path / "c")
     names = [path.relative_to(tmp_path).parts[1] for path in (first, again, other)]
     assert names[0] == names[1] != names[2]
-    monkeypatch.setattr(sys, "path", [str(tmp_path / "a"), str(tmp_path / "c"), *sys.path])
-    loaded = [__import__(f"{name}.tasks.errors", fromlist=["InputError"]) for name in (names[0], names[2])]
-    assert loaded[0].InputError is not loaded[1].InputError
+    with importable(tmp_path / "a"), importable(tmp_path / "c"):
+        loaded = [import_module(f"{name}.tasks.errors") for name in (names[0], names[2])]
+        assert loaded[0].InputError is not loaded[1].InputError
+    assert not [name for name in sys.modules if name.startswith("scenekin_model_")]
+    assert str(tmp_path / "a") not in sys.path

@@ -43,7 +43,9 @@ def summary(label: str, ndcg_auc: float | None, **differences: Difference) -> Me
 
 
 def difference(over: str, ndcg_auc: float, interval: tuple[float, float]) -> Difference:
-    return Difference(over=over, ndcg_auc=ndcg_auc, ndcg_auc_interval=interval, pcc_auc=None, pcc_auc_interval=None)
+    return Difference(
+        over=over, pcc_over=over, ndcg_auc=ndcg_auc, ndcg_auc_interval=interval, pcc_auc=None, pcc_auc_interval=None
+    )
 
 
 METHODS = {

@@ -44,6 +44,7 @@ from tasks.registry.task import (
 )
 from tasks.source import _spec_file, closure
 from tasks.training.config import RidgeConfig
+from tests.tasks.evaluation.making import rankings
 from tests.tasks.images.making import encode, noise
 from tests.tasks.model.making import tiny_projection
 
@@ -175,7 +176,7 @@ def report(workspace: Workspace) -> Artifact:
     random = np.random.default_rng(0)
     relevance_QN = random.random((6, 12))
     scores = {name: random.random((6, 12)) for name in ("baseline_gap", "v_v")} | {"regression": relevance_QN}
-    methods = summarise(relevance_QN, scores)
+    methods = summarise(rankings(relevance_QN, scores))
     told = Report(
         title="Candidates on validation",
         collection="photos",

@@ -20,7 +20,7 @@ from tasks.images.preprocess import to_pixels
 from tasks.model.architectures import ARCHITECTURES, create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, BackboneName, ModelConfig, PoolingConfig
 from tasks.model.head import Head, Kernel, Projection
-from tasks.model.inference import OPENVINO_FROM, fold_batch_norm, optimise_for_inference
+from tasks.model.inference import fold_batch_norm, optimise_for_inference
 from tasks.model.persistence import load
 from tasks.model.scene_model import SceneModel
 from tasks.search.explanation import DIMENSIONS, Explanation, explain
@@ -249,7 +249,7 @@ def test_a_network_that_openvino_runs_is_explained_alike() -> None:
     explanation = explain(model, *pictures())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own
-        backbone = optimise_for_inference(model.backbone, torch.device("cpu"), OPENVINO_FROM)
+        backbone = optimise_for_inference(model.backbone, torch.device("cpu"))
         compiled = SceneModel(model.config, backbone, model.head)
     np.testing.assert_allclose(explain(compiled, *pictures()).map_a_HW, explanation.map_a_HW, atol=1e-2)
 

@@ -1,0 +1,170 @@
+"""The first results of every query by each method: all that metrics and their intervals are computed from."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from tasks.metrics.curves import NDCG_AT, PCC_AT, cut_ranks
+from tasks.metrics.ndcg import expected_gain
+from tasks.metrics.ranked import Floats, drop_self
+
+DEPTH = 160  # results kept per query: without a few of them, 128 are left
+RANDOM_RUNS = 5
+VALUES_PER_BLOCK = 4_000_000
+_CONSTANT = 16 * np.finfo(np.float32).eps  # relative spread of values that are equal up to rounding
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """A method's first K results of each query: rows of the images, scores, relevance s, and gain.
+
+    The gain is the relevance averaged over all results with the same score.
+    """
+
+    row_QK: np.ndarray
+    score_QK: np.ndarray
+    relevance_QK: np.ndarray
+    gain_QK: np.ndarray
+
+
+@dataclass(frozen=True)
+class Rankings:
+    """Rankings of `images` images by the images query_Q, by method; several runs of a method stand side by side.
+
+    `ideal` sorts by relevance; each query ranks `ranked` images.
+    """
+
+    images: int
+    ranked: int
+    query_Q: np.ndarray
+    ideal: Ranking
+    runs: Mapping[str, Sequence[Ranking]]
+
+    @property
+    def ndcg_at(self) -> tuple[int, ...]:
+        """The ranks R of NDCG@R that the ranked images reach."""
+        return cut_ranks(NDCG_AT, self.ranked)
+
+    @property
+    def pcc_at(self) -> tuple[int, ...]:
+        """The ranks R of PCC@R that the ranked images reach."""
+        return cut_ranks(PCC_AT, self.ranked)
+
+
+@dataclass
+class RankingBuilder:
+    """Collects rankings, one block of queries at a time."""
+
+    blocks: list[Ranking] = field(default_factory=list)
+
+    def add(self, relevance_BM: Floats, score_BM: Floats, row_BM: np.ndarray) -> None:
+        """Rank the columns of a block, equal scores in column order."""
+        order_BM = np.argsort(-score_BM, axis=1, kind="stable")
+        score_BM, relevance_BM = (np.take_along_axis(each, order_BM, 1) for each in (score_BM, relevance_BM))
+        gain_BM = expected_gain(relevance_BM, score_BM)
+        row_BK = np.take_along_axis(row_BM, order_BM[:, :DEPTH], 1)
+        kept = (np.ascontiguousarray(each[:, :DEPTH], np.float32) for each in (score_BM, relevance_BM, gain_BM))
+        self.blocks.append(Ranking(row_BK.astype(np.int32), *kept))
+
+    def build(self) -> Ranking:
+        """Join the blocks."""
+        parts = zip(*(vars(block).values() for block in self.blocks), strict=True)
+        return Ranking(*(np.concatenate(part) for part in parts))
+
+
+def rank_images(
+    tfidf_NV: csr_array,
+    query_Q: np.ndarray,
+    embeddings: Mapping[str, np.ndarray],
+    queries: Mapping[str, np.ndarray],
+    *,
+    seed: int,
+) -> Rankings:
+    """Rank all other images for each query: in random order, by the caption oracle and by each embedding_ND.
+
+    `queries` has the query_ND of the methods that embed an image differently as a query. Memory is bounded: scores are
+    computed for a block of queries at a time.
+    """
+    generators = [np.random.default_rng([seed, run]) for run in range(RANDOM_RUNS)]
+    builders = {
+        "random": [RankingBuilder() for _ in generators],
+        "captions": [RankingBuilder()],
+        **{name: [RankingBuilder()] for name in embeddings},
+    }
+    for rows_B, relevance_BM, row_BM in relevance_blocks(tfidf_NV, query_Q):
+        for builder, random in zip(builders["random"], generators, strict=True):
+            builder.add(relevance_BM, random.random(relevance_BM.shape), row_BM)
+        builders["captions"][0].add(relevance_BM, relevance_BM, row_BM)
+        for name, embedding_ND in embeddings.items():
+            score_BN = queries.get(name, embedding_ND)[rows_B] @ embedding_ND.T
+            builders[name][0].add(relevance_BM, drop_self(score_BN, rows_B), row_BM)
+    runs = {name: [builder.build() for builder in each] for name, each in builders.items()}
+    images = tfidf_NV.shape[0]
+    return Rankings(images, images - 1, query_Q, runs["captions"][0], runs)
+
+
+def relevance_blocks(tfidf_NV: csr_array, query_Q: np.ndarray) -> Iterator[tuple[np.ndarray, Floats, np.ndarray]]:
+    """Yield (rows_B, relevance_BM, row_BM) for blocks of queries: s to all other images, M = N − 1, and their rows."""
+    images = tfidf_NV.shape[0]
+    step = max(1, VALUES_PER_BLOCK // images)
+    for start in range(0, len(query_Q), step):
+        rows_B = query_Q[start : start + step]
+        relevance_BM = drop_self((tfidf_NV[rows_B] @ tfidf_NV.T).toarray(), rows_B)
+        column_M = np.arange(images - 1)
+        yield rows_B, relevance_BM, column_M + (column_M >= rows_B[:, None])
+
+
+def measure(rankings: Rankings, ranking: Ranking, kept_N: np.ndarray | None = None) -> tuple[Floats, Floats]:
+    """Compute (ndcg_QR, pcc_QR) of a ranking, NaN where undefined (METHOD.md 6); with kept_N, of those images only."""
+    kept_N = np.ones(rankings.images, bool) if kept_N is None else kept_N
+    depth = max((*rankings.ndcg_at, *rankings.pcc_at), default=0)
+    place_QD, filled_QD = _first(kept_N[ranking.row_QK], depth)
+    ideal_place_QD, ideal_filled_QD = _first(kept_N[rankings.ideal.row_QK], depth)
+    gain_QD = _take(ranking.gain_QK, place_QD, filled_QD)
+    ideal_QD = _take(rankings.ideal.relevance_QK, ideal_place_QD, ideal_filled_QD)
+    score_QD, relevance_QD = (_take(each, place_QD, filled_QD) for each in (ranking.score_QK, ranking.relevance_QK))
+    return _ndcg(gain_QD, ideal_QD, rankings.ndcg_at), _pcc(score_QD, relevance_QD, filled_QD, rankings.pcc_at)
+
+
+def _first(kept_QK: np.ndarray, depth: int) -> tuple[np.ndarray, np.ndarray]:
+    """Find the first results that are kept → (place_QD, filled_QD): their flat places, and whether there is one."""
+    count_Q = kept_QK.sum(axis=1)
+    place = np.append(np.flatnonzero(kept_QK), 0)
+    place_QD = (np.cumsum(count_Q) - count_Q)[:, None] + np.arange(depth)
+    return place[np.minimum(place_QD, len(place) - 1)], np.arange(depth) < count_Q[:, None]
+
+
+def _take(value_QK: np.ndarray, place_QD: np.ndarray, filled_QD: np.ndarray) -> Floats:
+    return np.where(filled_QD, value_QK.ravel()[place_QD], 0.0).astype(np.float64)
+
+
+def _ndcg(gain_QD: Floats, ideal_QD: Floats, at: Sequence[int]) -> Floats:
+    column_R = np.asarray(at, np.intp) - 1
+    discount_D = 1 / np.log2(np.arange(gain_QD.shape[1]) + 2)
+    dcg_QR, ideal_QR = (np.cumsum(each * discount_D, axis=1)[:, column_R] for each in (gain_QD, ideal_QD))
+    return np.divide(dcg_QR, ideal_QR, out=np.full_like(dcg_QR, np.nan), where=ideal_QR > 0)
+
+
+def _pcc(score_QD: Floats, relevance_QD: Floats, filled_QD: np.ndarray, at: Sequence[int]) -> Floats:
+    column_R = np.asarray(at, np.intp) - 1
+    count_QD = np.maximum(np.cumsum(filled_QD, axis=1), 1)
+    x_QD, y_QD = (
+        np.where(filled_QD, each - each.sum(axis=1, keepdims=True) / count_QD[:, -1:], 0)
+        for each in (score_QD, relevance_QD)
+    )
+
+    def co(a_QD: Floats, b_QD: Floats) -> Floats:
+        product_QD = np.cumsum(a_QD * b_QD, axis=1) - np.cumsum(a_QD, axis=1) * np.cumsum(b_QD, axis=1) / count_QD
+        at_QR: Floats = product_QD[:, column_R]
+        return at_QR
+
+    def spread(centred_QD: Floats, value_QD: Floats) -> Floats:
+        largest_QR = np.maximum.accumulate(np.abs(value_QD), axis=1)[:, column_R]
+        square_QR = co(centred_QD, centred_QD)
+        constant_QR = square_QR <= (_CONSTANT * largest_QR) ** 2 * count_QD[:, column_R]
+        return np.where(constant_QR, np.nan, np.sqrt(np.maximum(square_QR, 0)))
+
+    correlation_QR: Floats = co(x_QD, y_QD) / (spread(x_QD, score_QD) * spread(y_QD, relevance_QD))
+    return np.clip(correlation_QR, -1, 1)
