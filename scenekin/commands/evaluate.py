@@ -88,7 +88,7 @@ def table_text(result: "EvaluateResult") -> str:
     """Table 2 of the paper as text."""
     from tasks.evaluation.methods import in_paper_order
 
-    lines = [f"{'method':32} {'NDCG AUC':21} PCC AUC"]
+    lines = [f"{'method':32} {'NDCG AUC':23} PCC AUC"]
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
         ndcg, pcc = (
@@ -98,5 +98,5 @@ def table_text(result: "EvaluateResult") -> str:
                 (summary.pcc_auc, summary.pcc_auc_interval),
             )
         )
-        lines.append(f"{summary.label:32} {ndcg:21} {pcc}".rstrip())
+        lines.append(f"{summary.label:32} {ndcg:23} {pcc}".rstrip())
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])

@@ -409,7 +409,7 @@ def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.Monkey
     ("arguments", "words"),
     [
         (["none.jpg"], "No such file: 'none.jpg'; to search by text, use --text."),
-        (["."], "Cannot read '.': Is a directory"),
+        (["."], "'.' is a folder; to search by each of its images, name a file with --out."),
         (["words.txt"], "Cannot decode 'words.txt': not an image, or of an unknown type"),
         (["words.txt", "--id", "x"], "Give exactly one query"),
         ([], "Give exactly one query"),
