@@ -1,15 +1,18 @@
 """The workspace: the one folder that the program writes to, and its lock."""
 
+import errno
 import fcntl
 import json
 import logging
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from storage.errors import WorkspaceError, WorkspaceInUse
 from storage.settings import Settings
@@ -50,9 +53,14 @@ class Workspace:
         return self.root / "reports"
 
     @property
+    def mlflow_database(self) -> Path:
+        """The tracking store and registry."""
+        return self.root / "mlflow.db"
+
+    @property
     def mlflow_uri(self) -> str:
         """The URI of the tracking store and registry."""
-        return f"sqlite:///{self.root / 'mlflow.db'}"
+        return f"sqlite:///{self.mlflow_database}"
 
     @property
     def mlflow_artifacts(self) -> Path:
@@ -102,14 +110,8 @@ def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator
 
     Raises WorkspaceInUse naming the process that holds the lock, unless `wait` is set.
     """
-    with (workspace.root / "lock").open("a+") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if not wait:
-                raise WorkspaceInUse(f"{_in_use(workspace, stream.fileno())}; wait for it to finish.") from None
-            log.warning("%s; waiting.", _in_use(workspace, stream.fileno()))
-            fcntl.flock(stream, fcntl.LOCK_EX)
+    with _lock_file(workspace) as stream:
+        _acquire(workspace, stream, wait)
         stream.truncate(0)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stream.write(json.dumps({"holder": holder, "pid": os.getpid(), "host": socket.gethostname(), "since": now}))
@@ -120,10 +122,41 @@ def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator
             stream.truncate(0)
 
 
+def _acquire(workspace: Workspace, stream: IO[str], wait: bool) -> None:
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        in_use = _in_use(workspace, stream.fileno())
+        if not wait:
+            raise WorkspaceInUse(f"{in_use}; wait for it to finish.") from None
+        log.warning("%s; waiting.", in_use)
+        fcntl.flock(stream, fcntl.LOCK_EX)
+    except OSError as error:  # ENOLCK, EOPNOTSUPP, …
+        raise WorkspaceError(
+            f"Cannot lock the workspace {workspace.root}: {error.strerror}; network shares often have no locks. "
+            "Choose a folder on a local disk."
+        ) from error
+
+
+def _lock_file(workspace: Workspace) -> IO[str]:
+    """Open the lock file. A link or a special file in its place may belong to anybody and is not opened."""
+    path = workspace.root / "lock"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is a link or a special file")
+    except OSError as error:
+        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise WorkspaceError(f"Cannot open the lock file {path}: {reason}; remove it.") from error
+    return os.fdopen(descriptor, "a+")
+
+
 def _in_use(workspace: Workspace, descriptor: int) -> str:
     try:
         lock = json.loads(os.pread(descriptor, 4096, 0))
         holder = f"{lock['holder']} (process {lock['pid']} on {lock['host']}, since {lock['since']})"
-    except ValueError:
+    except (ValueError, KeyError, TypeError):
         holder = "another process"
     return f"The workspace {workspace.root} is in use by {holder}"
