@@ -93,12 +93,13 @@ def table_text(result: "EvaluateResult") -> str:
     lines = [f"{'method':32} {'NDCG AUC':23} PCC AUC"]
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
-        ndcg, pcc = (
-            format_with_interval(auc, interval)
-            for auc, interval in (
-                (summary.ndcg_auc, summary.ndcg_auc_interval),
-                (summary.pcc_auc, summary.pcc_auc_interval),
-            )
-        )
+        ndcg = _aligned(format_with_interval(summary.ndcg_auc, summary.ndcg_auc_interval))
+        pcc = _aligned(format_with_interval(summary.pcc_auc, summary.pcc_auc_interval))
         lines.append(f"{summary.label:32} {ndcg:23} {pcc}".rstrip())
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+
+
+def _aligned(metric: str) -> str:
+    """Right-align the number before an interval."""
+    value, space, interval = metric.partition(" ")
+    return f"{value:>5}{space}{interval}"
