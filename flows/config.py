@@ -1,6 +1,6 @@
 """All settings as one tree; a stage's key covers the part that the stage is given."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -67,9 +67,9 @@ class Config(BaseModel):
             raise ValueError("a candidate is named twice")
         return candidates
 
-    def with_columns(self, columns: Mapping[str, str]) -> "Config":
-        """Return these settings with other `image_column` or `caption_column`."""
-        return self.model_copy(update={"collection": self.collection.model_copy(update=dict(columns))})
+    def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> "Config":
+        """Return these settings with other `image_column`, `caption_column` or `encoding`."""
+        return self.model_copy(update={"collection": self.collection.override(columns)})
 
     def features(self) -> FeaturesConfig:
         """Return the descriptors that the baselines and the candidates need, computed in one pass."""

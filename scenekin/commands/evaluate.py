@@ -12,6 +12,7 @@ from scenekin.options import (
     CaptionColumn,
     Collection,
     ConfigFile,
+    Encoding,
     Format,
     ImageColumn,
     Images,
@@ -39,6 +40,7 @@ def evaluate(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
+    encoding: Encoding = None,
     table: Annotated[
         bool, typer.Option("--table", help="Print all methods with confidence intervals, like Table 2 of the paper.")
     ] = False,
@@ -59,7 +61,7 @@ def evaluate(
         images=images,
         format=format,
         runtime=read_config(config, set or []).runtime,  # all other settings are the model's own
-        columns=column_options(image_column, caption_column),
+        columns=column_options(image_column, caption_column, encoding),
         rehash=rehash,
         wait=wait,
     )

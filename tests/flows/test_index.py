@@ -136,7 +136,7 @@ def test_a_refresh_embeds_what_is_new(indexed: Trained) -> None:
     assert answer["index"]["version"] == 2
     refused = {refusal["item"]: refusal["reason"] for refusal in answer["refused"]}
     assert refused.keys() == {"train/zz-broken.jpg", "test/torn.jpg", f"test/{removed.name}"}
-    assert "no file" in refused[f"test/{removed.name}"]
+    assert "no such file" in refused[f"test/{removed.name}"]
     assert "truncated" in refused["test/torn.jpg"]
     ids = embeddings(indexed.workspace).index
     assert "test/zz.jpg" in ids
