@@ -55,9 +55,16 @@ def train(
         metrics = evaluation.metrics(best)
         run_id = run_of(run.workspace, trained[best])
         card = model_card(run.workspace, best, models, prepared.collection, report, config)
-        settings = config.model_dump_json()
         registered = run.action(
-            register_model, run.workspace, run_id, best, models, settings, metrics, card, prepared.collection
+            register_model,
+            run.workspace,
+            run_id,
+            best,
+            models,
+            config.model_dump_json(),
+            metrics,
+            card,
+            prepared.collection,
         )
         run.action(attach_report, run.workspace, registered.run_id, report, "validation")
         baseline = best_of(evaluation.methods, "untrained")

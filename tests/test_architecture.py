@@ -23,10 +23,7 @@ STAGES = (
     *("images", "collection", "demo", "captions", "surrogate", "metrics", "model", "features"),
     *("embedding", "training", "search", "evaluation", "registry"),
 )
-PURE_MAY = {
-    ("tasks.registry.pyfunc", "mlflow"),  # executed by MLflow
-    ("tasks.registry.bundle", "tasks.source"),  # copies what the former imports
-}
+PYFUNC = "tasks.registry.pyfunc"  # executed by MLflow: the one pure module that may import it
 FLOWS_MAY = sys.stdlib_module_names | {
     *("pydantic", "tasks.caching"),
     *("storage.settings", "storage.artifacts", "storage.source.tree", "storage.workspace", "storage.models"),
@@ -109,7 +106,7 @@ def task_may(module: str, name: str) -> bool:
 def pure_may(module: str, name: str) -> bool:
     if room(name) == "pure":
         return is_earlier(name, module)
-    return room(name) == "errors" or is_plain(name) or (module, name) in PURE_MAY
+    return room(name) == "errors" or is_plain(name) or (module, name) == (PYFUNC, "mlflow")
 
 
 def is_plain(name: str) -> bool:
