@@ -33,7 +33,7 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    seed: int = Field(default=0, ge=0, description="Seed of every random choice.")
+    seed: int = Field(default=0, ge=0, description="Seed of every random choice except the split.")
     collection: CollectionConfig = Field(default=CollectionConfig(), description="How a collection is read and split.")
     captions: CaptionsConfig = Field(default=CaptionsConfig(), description="How captions are read.")
     surrogate: SurrogateConfig = Field(default=SurrogateConfig(), description="Neighbours by caption similarity.")
