@@ -53,7 +53,7 @@ def publish_index(
         name,
         with_captions(images, folder).filter(usable),
         folder_of(workspace, embedding) / FILE,
-        collection=source.url,
+        collection=source.address,
         images_root=source.trees()[1].address,
         model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
         preprocessing=hashlib.sha256(model.preprocessing.model_dump_json().encode()).hexdigest()[:16],
