@@ -76,6 +76,7 @@ class Manifest(BaseModel):
     created_at: str
     collection: str
     images_root: str
+    follow_links: bool = False  # out of the folder of the images
     model: IndexModel
     images: int
     dimension: int

@@ -68,9 +68,11 @@ class Tree:
     def _address(self, place: str) -> str:
         return place if self.filesystem is None else without_credentials(self.filesystem.unstrip_protocol(place))
 
-    def folder(self) -> "Tree":
+    def folder(self, follow_links: bool) -> "Tree":
         """Return the tree of the root, of which this tree may be a single file. Raises StorageError."""
-        return list_tree(self.root if self.filesystem is None else self.filesystem.unstrip_protocol(self.root))
+        return list_tree(
+            self.root if self.filesystem is None else self.filesystem.unstrip_protocol(self.root), follow_links
+        )
 
 
 def read_below(address: str, path: str) -> bytes:
@@ -86,11 +88,14 @@ def read_below(address: str, path: str) -> bytes:
         raise OSError(_reason(address.partition("://")[0], error)) from error
 
 
-def list_tree(url: str) -> Tree:
-    """List the files below a folder or URL, or the single file that it names. Raises StorageError."""
+def list_tree(url: str, follow_links: bool = False) -> Tree:
+    """List the files below a folder or URL, or the single file that it names. Raises StorageError.
+
+    Links that leave a folder are skipped unless `follow_links` is set.
+    """
     local, shown = "://" not in url or url.startswith(LOCAL), without_credentials(url)
     try:
-        return _local_tree(url) if local else _remote_tree(url)
+        return _local_tree(url, follow_links) if local else _remote_tree(url)
     except (FileNotFoundError, NotADirectoryError) as error:
         raise StorageError(f"No such file or folder: {shown}; name the folder or file of a collection.") from error
     except Exception as error:  # no permission, unknown protocol, missing package, and whatever services raise
@@ -114,7 +119,7 @@ def _reason(protocol: str, error: Exception) -> str:
     return f"{reason}; check {variables}"
 
 
-def _local_tree(url: str) -> Tree:
+def _local_tree(url: str, follow_links: bool) -> Tree:
     path = url
     for protocol in LOCAL:
         path = path.removeprefix(protocol)
@@ -123,7 +128,7 @@ def _local_tree(url: str) -> Tree:
         return Tree(url, str(root.parent), (root.name,), is_file=True)
     if not root.is_dir():
         raise FileNotFoundError(url)
-    files, skipped = walk(root)
+    files, skipped = walk(root, follow_links)
     return Tree(url, str(root), tuple(files), skipped=tuple(skipped))
 
 
@@ -158,6 +163,7 @@ class Source:
 
     url: str
     images: str | None = None
+    follow_links: bool = False
 
     @property
     def address(self) -> str:
@@ -171,9 +177,9 @@ class Source:
 
     def trees(self) -> tuple[Tree, Tree]:
         """Return the collection's files, and the files that its image paths refer to. Raises StorageError."""
-        files = list_tree(self.url)
+        files = list_tree(self.url, self.follow_links)
         if self.images is not None:
-            images = list_tree(self.images)
+            images = list_tree(self.images, self.follow_links)
             if images.is_file:
                 raise StorageError(f"{without_credentials(self.images)} is a file; --images takes a folder.")
             return files, images
@@ -183,7 +189,7 @@ class Source:
             raise StorageError(
                 f"{self.address} is not a caption file; name a caption file or the folder of a collection."
             )
-        return files, files.folder()
+        return files, files.folder(self.follow_links)
 
 
 class ChangedFile(OSError):

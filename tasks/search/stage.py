@@ -55,6 +55,7 @@ def publish_index(
         folder_of(workspace, embedding) / FILE,
         collection=source.address,
         images_root=source.trees()[1].address,
+        follow_links=source.follow_links,
         model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
         preprocessing=hashlib.sha256(model.preprocessing.model_dump_json().encode()).hexdigest()[:16],
         listed=[*images["image_id"].to_pylist(), *(refusal.item for refusal in unusable)],
