@@ -15,10 +15,11 @@ import torch
 from flows.config import Config
 from storage.artifacts import Artifact, folder_of, write_artifact
 from storage.errors import StorageError
+from storage.mlflow_store import tracking_client
 from storage.models import ModelRef, refer_to_model
 from storage.registry import Registered
 from storage.tables import write_table
-from storage.tracking import RunPage, tracking_client, training_run
+from storage.tracking import RunPage, training_run
 from storage.workspace import Workspace
 from tasks.caching import Runtime
 from tasks.captions.vocabulary import build_vocabulary
@@ -29,7 +30,8 @@ from tasks.images.config import Preprocessing
 from tasks.images.preprocess import to_pixels
 from tasks.model.architectures import create_backbone
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
-from tasks.model.persistence import load, save
+from tasks.model.persistence import load
+from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import save_text
 from tasks.registry.bundle import MODULE
