@@ -45,7 +45,14 @@ def evaluate(
         prepared = prepare(run, read(run, format, config.with_columns(columns or {})), split, config)
         name = f"scenekin version {registered.version}"
         evaluation, report = report_on(
-            run, prepared, registered.candidates, f"Evaluation on {split}", name, (registered.reason,), config
+            run,
+            prepared,
+            registered.candidates,
+            f"Evaluation on {split}",
+            name,
+            (registered.reason,),
+            config,
+            mixed=split != "train",
         )
         run.action(attach_report, run.workspace, registered.run_id, report, split)
         return EvaluateResult(
@@ -53,8 +60,10 @@ def evaluate(
             split=split,
             queries=evaluation.queries,
             left_out=evaluation.left_out,
+            cut_ranks=evaluation.cut_ranks,
             methods=evaluation.methods,
             words=evaluation.words,
+            mixed=evaluation.mixed,
             report=str(keep_report(run.workspace, report, f"evaluate-{split}-{report.key[:8]}")),
             stages=run.reports,
         )

@@ -3,7 +3,7 @@
 from pydantic import BaseModel
 
 from tasks.caching import StageReport
-from tasks.evaluation.task import Difference, Evaluation, MethodSummary, WordMetrics
+from tasks.evaluation.task import Difference, Evaluation, MethodSummary, MixedMetrics, WordMetrics
 
 
 class ModelVersion(BaseModel):
@@ -79,7 +79,9 @@ class EvaluateResult(BaseModel):
     split: str
     queries: int
     left_out: int
+    cut_ranks: tuple[int, ...]
     methods: dict[str, MethodSummary]
     words: dict[str, WordMetrics]
+    mixed: dict[str, MixedMetrics]
     report: str
     stages: list[StageReport]

@@ -65,21 +65,35 @@ def report_on(
     name: str,
     notes: tuple[str, ...],
     config: Config,
+    *,
+    mixed: bool = False,
 ) -> tuple[Evaluation, Artifact]:
-    """Evaluate models and baselines on the prepared split, and write the report."""
+    """Evaluate models and baselines on the prepared split, and write the report.
+
+    With `mixed`, models with a frozen backbone also search the split together with the training images.
+    """
     split, space = prepared.split, run.workspace
-    images = narrow(space, prepared.collection, f"captioned/{split}.parquet")
+    images, train_images = (
+        narrow(space, prepared.collection, f"captioned/{part}.parquet") for part in (split, "train")
+    )
     embeddings = {
         method: run(embed_images, images, f"captioned/{split}.parquet", model)
         if method in config.finetuned()
         else run(embed_features, images, split, prepared.pooled(split, config.pooling(method)), model)
         for method, model in models.items()
     }
+    train_embeddings = {
+        method: run(embed_features, train_images, "train", prepared.pooled("train", config.pooling(method)), model)
+        for method, model in models.items()
+        if mixed and method not in config.finetuned()
+    }
     data = EvaluationData(
         split=split,
         vocabulary=narrow(space, prepared.vocabulary, "vocabulary.parquet"),
-        train_images=narrow(space, prepared.collection, "captioned/train.parquet"),
+        train_images=train_images,
         train_features=prepared.pooled("train", *BASELINE_POOLINGS),
+        train_captions=narrow(space, prepared.collection, "captions/train.parquet"),
+        train_embeddings=train_embeddings,
         images=images,
         features=prepared.pooled(split, *BASELINE_POOLINGS),
         captions=narrow(space, prepared.collection, f"captions/{split}.parquet"),
