@@ -109,10 +109,10 @@ def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[st
     for method in sorted(config.candidates, key=lambda method: method != "regression"):
         data = training_data(run, prepared, config.pooling(method))
         if method == "regression":
-            ridge = fit_to_memory(config.regression)
+            ridge = fit_to_memory(run.workspace, config.regression, data.train_images)
             trained[method] = run(train_ridge_head, data, config.backbone, ridge, config.seed)
         else:
-            settings = triplet_settings[method]
+            settings = triplet_settings[method].resolved(method)
             beat = score_to_beat(run.workspace, trained, settings) if config.stop_hopeless else None
             trained[method] = run(
                 train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed, beat
