@@ -8,6 +8,7 @@ from flows.results import EvaluateResult, ModelVersion
 from flows.run import open_run
 from flows.steps import prepare, read, report_on
 from tasks.caching import Runtime
+from tasks.collection.task import has_training_captions
 from tasks.evaluation.task import keep_report
 from tasks.registry.task import attach_report, find_registered
 
@@ -42,7 +43,9 @@ def evaluate(
         registered = run.action(find_registered, run.workspace, model)
         config = Config.model_validate_json(registered.config)
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
-        prepared = prepare(run, read(run, format, config.with_columns(columns or {})), split, config)
+        content = read(run, format, config.with_columns(columns or {}))
+        reference = "train" if has_training_captions(run.workspace, content) else split
+        prepared = prepare(run, content, split, config, reference)
         name = f"scenekin version {registered.version}"
         evaluation, report = report_on(
             run,
@@ -60,6 +63,8 @@ def evaluate(
             split=split,
             queries=evaluation.queries,
             left_out=evaluation.left_out,
+            reference=evaluation.reference,
+            foreign=evaluation.foreign,
             cut_ranks=evaluation.cut_ranks,
             methods=evaluation.methods,
             words=evaluation.words,

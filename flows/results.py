@@ -73,12 +73,17 @@ class IndexResult(BaseModel):
 
 
 class EvaluateResult(BaseModel):
-    """`scenekin evaluate --json`."""
+    """`scenekin evaluate --json`.
+
+    Relevance and baselines are fitted on the split `reference`; a `foreign` model was trained on another collection.
+    """
 
     model: ModelVersion
     split: str
     queries: int
     left_out: int
+    reference: str
+    foreign: bool
     cut_ranks: tuple[int, ...]
     methods: dict[str, MethodSummary]
     words: dict[str, WordMetrics]

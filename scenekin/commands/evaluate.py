@@ -89,6 +89,8 @@ def evaluate_text(result: "EvaluateResult") -> str:
             f"  {result.methods[name].label}, with training images in the index: NDCG AUC "
             f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"
         )
+    if result.foreign:
+        lines.append("  The models were trained on another collection; the baselines are fitted to this one")
     if result.cut_ranks:
         ranks = ", ".join(map(str, result.cut_ranks))
         lines.append(f"  R = {ranks} cannot be measured: a query ranks fewer images")

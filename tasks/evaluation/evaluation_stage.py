@@ -81,6 +81,8 @@ def evaluate(
         "queries": len(query_Q),
         "images": rankings.ranked,
         "left_out": without_stems + methods["captions"].ndcg_left_out,
+        "reference": data.reference,
+        "foreign": _is_foreign(run, models, vocabulary),
         "cut_ranks": rankings.cut_ranks,
         "copies": int((np.bincount(copy_N)[copy_N[query_Q]] > 1).sum()),
         "methods": {name: summary.model_dump(mode="json") for name, summary in methods.items()},
@@ -99,6 +101,13 @@ def _text_models(run: StageRun, models: Mapping[str, ModelRef]) -> dict[str, Tex
     """Load the text embedding of each model that has one."""
     loaded = {method: load_text(run.workspace.root / model.path) for method, model in models.items()}
     return {method: text for method, text in loaded.items() if text is not None}
+
+
+def _is_foreign(run: StageRun, models: Mapping[str, ModelRef], vocabulary: Vocabulary) -> bool:
+    """Return whether the models learned from other captions than those that the vocabulary was built from."""
+    files = [run.workspace.root / model.path / "vocabulary.parquet" for model in models.values()]
+    learned = [vocabulary_from(read_table(file)) for file in files]
+    return any((each.stems, each.documents) != (vocabulary.stems, vocabulary.documents) for each in learned)
 
 
 def _gallery(run: StageRun, images: pa.Table, captions: Mapping[str, Sequence[str]], tfidf_NV: csr_array) -> Gallery:
@@ -134,8 +143,8 @@ def _mixed(
     """Search the split's and the training images together, by the methods whose embeddings of both are given."""
     if not data.train_embeddings:
         return {}
-    images = read_table(run.open(data.train_images) / "captioned/train.parquet")
-    captions = read_table(run.open(data.train_captions) / "captions/train.parquet")["captions"].to_pylist()
+    images = read_table(run.open(data.reference_images) / "captioned/train.parquet")
+    captions = read_table(run.open(data.reference_captions) / "captions/train.parquet")["captions"].to_pylist()
     train_tfidf_TV, own_captions = tfidf(captions, vocabulary), list(gallery.captions.values())
     found = {}
     for method, artifact in data.train_embeddings.items():
@@ -173,7 +182,7 @@ def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, se
         return lambda pooling: load_descriptors(folder, digests, pooling, sum(architecture.block_channels(pooling)))
 
     return baseline_embeddings(
-        features(data.train_images, "train", data.train_features),
+        features(data.reference_images, data.reference, data.reference_features),
         features(data.images, data.split, data.features),
         architecture.block_channels(BLOCKS),
         seed=seed,

@@ -10,16 +10,18 @@ from storage.artifacts import Artifact
 class EvaluationData(BaseModel):
     """The artifacts an evaluation reads; `images`, `features` and `captions` belong to the evaluated split.
 
-    `train_embeddings`, by method, are those that are also searched together with the training images.
+    Vocabulary and baselines are fitted on the split `reference`. `train_embeddings`, by method, are those of training
+    images that are searched together with the split.
     """
 
     model_config = ConfigDict(frozen=True)
 
     split: str
     vocabulary: Artifact
-    train_images: Artifact
-    train_features: Artifact
-    train_captions: Artifact
+    reference: str
+    reference_images: Artifact
+    reference_features: Artifact
+    reference_captions: Artifact
     train_embeddings: Mapping[str, Artifact] = {}
     images: Artifact
     features: Artifact

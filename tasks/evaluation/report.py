@@ -39,6 +39,8 @@ class Report(BaseModel):
     queries: int
     images: int  # ranked by each query
     left_out: int  # queries without any relevant image
+    reference: str = "train"  # split that relevance and baselines are fitted on
+    foreign: bool = False  # whether the models were trained on another collection
     cut_ranks: tuple[int, ...] = ()  # standard ranks that exceed the number of ranked images
     copies: int  # queries with a byte-identical copy among the ranked images
     methods: dict[str, MethodSummary]

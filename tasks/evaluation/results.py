@@ -11,10 +11,13 @@ class Evaluation(BaseModel):
     """What was measured on one split.
 
     `left_out` counts the queries without any relevant image; `cut_ranks` exceed the number of ranked images.
+    Relevance and baselines are fitted on the split `reference`; `foreign` models were trained on another collection.
     """
 
     queries: int
     left_out: int
+    reference: str
+    foreign: bool
     cut_ranks: tuple[int, ...]
     methods: dict[str, MethodSummary]
     words: dict[str, WordMetrics]

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,20 @@ def answer(trained: Trained) -> dict[str, Any]:
 
 def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
     assert answer.keys() == {
-        *("model", "split", "queries", "left_out", "cut_ranks", "methods", "words", "mixed", "report", "stages")
+        *(
+            "model",
+            "split",
+            "queries",
+            "left_out",
+            "reference",
+            "foreign",
+            "cut_ranks",
+            "methods",
+            "words",
+            "mixed",
+            "report",
+            "stages",
+        )
     }
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
     assert (answer["split"], answer["queries"], answer["left_out"]) == ("test", 21, 0)
@@ -73,6 +87,25 @@ def test_words_are_measured_where_the_model_knows_any(answer: dict[str, Any]) ->
     assert words.keys() >= {"pairs", "without", "at_90", "at_80", "curve"}
     assert 0 < words["pairs"] <= 1000
     assert 0 <= words["without"] < words["at_80"] <= 1
+
+
+def test_a_collection_without_training_captions_is_measured(
+    trained: Trained, answer: dict[str, Any], tmp_path: Path
+) -> None:
+    assert (answer["reference"], answer["foreign"]) == ("train", False)
+    for split in ("validation", "test"):
+        shutil.copytree(trained.collection / split, tmp_path / "unseen" / split)
+    outcome = scenekin("evaluate", tmp_path / "unseen", "--workspace", trained.workspace, "--json")
+    alone = outcome.answer
+    assert (alone["reference"], alone["foreign"], alone["queries"]) == ("test", True, 21)
+    assert alone["methods"].keys() == METHODS
+    assert alone["mixed"] == {}
+    assert alone["methods"]["regression"]["ndcg_auc"] > alone["methods"]["random"]["ndcg_auc"]
+    page = Path(alone["report"]).read_text(encoding="utf-8")
+    assert "The models were not trained on this collection" in page
+    assert "relevance is computed from the words of the test split" in page
+    text = scenekin("evaluate", tmp_path / "unseen", "--workspace", trained.workspace).out
+    assert "The models were trained on another collection" in text
 
 
 def test_models_also_search_among_the_training_images(trained: Trained, answer: dict[str, Any]) -> None:
