@@ -43,7 +43,7 @@ def search_files(
     check_sheet(out, len(queries.names), top)
     outcome = BatchOutcome(len(queries.names) + len(queries.refused), list(queries.refused))
     with (
-        results_writer(searcher, out, queries.read) as write,
+        results_writer(searcher, out, words, queries.read) as write,
         progress("searching", len(queries.names)) as on_step,
     ):
         for part in _parts(len(queries.names), top):
@@ -73,7 +73,7 @@ def search_index(searcher: Searcher, out: Path, words: Words, top: int = 10, rec
     outcome = BatchOutcome(searcher.manifest.images, [])
     check_sheet(out, outcome.listed, top)
     with (
-        results_writer(searcher, out, searcher.read_indexed) as write,
+        results_writer(searcher, out, words, searcher.read_indexed) as write,
         progress("searching", outcome.listed) as on_step,
     ):
         for rows in _parts(outcome.listed, top):
@@ -89,7 +89,7 @@ def search_one(
 ) -> BatchOutcome:
     """Search for a single query, named as it appears in the results; otherwise as `search_files`."""
     check_sheet(out, 1, top)
-    with results_writer(searcher, out, read) as write:
+    with results_writer(searcher, out, query, read) as write:
         write(_results(searcher, [name], query.embedding_D[None], top, recall))
     return BatchOutcome(1, [], 1)
 
