@@ -18,6 +18,7 @@ import scenekin
 from flows.config import Config
 from scenekin.cli import app
 from scenekin.config_file import preset_names, read_config
+from tasks.collection.formats import READERS
 from tests.test_architecture import STAGES
 
 ROOT = Path(__file__).parents[1]
@@ -237,6 +238,12 @@ def test_the_architecture_page_lists_the_stages_in_their_order() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
     table = text.partition("| stage | computes |")[2].partition("\n\n")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == STAGES
+
+
+def test_the_table_of_formats_is_complete() -> None:
+    text = (ROOT / "docs/collections.md").read_text(encoding="utf-8")
+    table = text.partition("| format | files |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == READERS.keys()
 
 
 def test_every_decision_says_why_and_until_when() -> None:

@@ -41,6 +41,9 @@ def index(
     allow_shrink: Annotated[
         bool, typer.Option("--allow-shrink", help="Allow more than 20 % of the indexed images to be removed.")
     ] = False,
+    moved: Annotated[
+        bool, typer.Option("--moved", help="The indexed collection was moved: accept its new place.")
+    ] = False,
     config: ConfigFile = None,
     set: Assignments = None,
     format: Format = None,
@@ -67,6 +70,7 @@ def index(
         images=images,
         format=format,
         allow_shrink=allow_shrink,
+        moved=moved,
         rehash=rehash,
         wait=wait,
     )
