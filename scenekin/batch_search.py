@@ -21,6 +21,7 @@ from tasks.progress import progress
 from tasks.search.words import Words
 
 QUERIES_AT_ONCE, RESULTS_AT_ONCE = 4096, 2**20  # embedded and ranked together; ranked before they are written
+NAME_LENGTH = 200  # characters of a query's name in an error
 BATCH = 32  # images per pass of the network
 
 
@@ -63,8 +64,9 @@ def search_files(
                 write(_results(searcher, [names[row] for row in answered], query_BD, top, recall))
             outcome.answered += len(answered)
         if not outcome.answered:
-            first = outcome.refused[0]
-            raise InputError(f"None of {outcome.listed:,} queries is usable; {first['item']}: {first['reason']}.")
+            first, more = outcome.refused[0], outcome.listed - 1
+            others = f" (and {more:,} more)" if more else ""
+            raise InputError(f"No usable query: {first['item'][:NAME_LENGTH]}: {first['reason']}{others}.")
     return outcome
 
 
