@@ -74,7 +74,8 @@ def evaluate(
 def evaluate_text(result: "EvaluateResult") -> str:
     """The metrics of each method as text."""
     lines = [
-        f"{result.split}: {result.queries} queries, {result.left_out} skipped",
+        f"{result.model.name} version {result.model.version} on {result.split}: {result.queries:,} queries, "
+        f"{result.left_out:,} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
