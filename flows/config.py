@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from tasks.caching import Runtime
 from tasks.captions.config import CaptionsConfig
 from tasks.collection.config import CollectionConfig
+from tasks.evaluation.config import BASELINE_POOLINGS
 from tasks.features.config import FeaturesConfig
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.search.config import IndexConfig
 from tasks.surrogate.config import SurrogateConfig
 from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
 
-BASELINE_POOLINGS = (PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_max"))
 Candidate = TripletMethod | Literal["regression"]
 FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
 """Sections that earlier versions named otherwise; registered models keep their settings under these names."""

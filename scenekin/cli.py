@@ -124,7 +124,7 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
 
 
 for _command in (
-    *(check, train, index, versions, evaluate, search, explain),
-    *(duplicates, serve, demo, config),
+    *(demo, check, train, evaluate, index, versions),
+    *(search, explain, duplicates, serve, config),
 ):
     app.command()(sentence_on_error(_command))

@@ -14,6 +14,7 @@ from storage.workspace import Workspace
 
 MODEL_FILES = ("config.json", "model.safetensors", "vocabulary.parquet")
 TEXT_FILE = "text.safetensors"  # only of models that search by words
+NETWORK_FILES = ("config.json", "model.safetensors")  # that determine the embeddings of images
 REMEDY = "run `scenekin train COLLECTION` and `scenekin index COLLECTION` again"
 
 
@@ -32,6 +33,12 @@ def refer_to_model(workspace: Workspace, folder: Path) -> ModelRef:
     parts = [file_digest(folder / name) for name in [*MODEL_FILES, *text]]
     digest = hashlib.sha256("".join(parts).encode()).hexdigest()[:16]
     return ModelRef(path=folder.relative_to(workspace.root).as_posix(), digest=digest)
+
+
+def network_digest(workspace: Workspace, model: ModelRef) -> str:
+    """Return the digest of the files of a model that determine the embeddings of images, whatever words it knows."""
+    folder = workspace.root / model.path
+    return hashlib.sha256("".join(file_digest(folder / name) for name in NETWORK_FILES).encode()).hexdigest()[:16]
 
 
 def sound_model(workspace: Workspace, model: ModelRef) -> Path:

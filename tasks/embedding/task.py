@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from storage.artifacts import Artifact
-from storage.models import ModelRef
+from storage.models import ModelRef, network_digest
 from tasks.caching import StageRun, stage
 from tasks.embedding.files import REFUSED
 
@@ -23,7 +23,7 @@ def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) ->
     """Embed a table of images, equal bytes once → embeddings.parquet (sha256, embedding float16) and refused.json."""
     from tasks.embedding.stage import embed_table
 
-    embed_table(run, images, file, model, recipe=embed_images.key(model))
+    embed_table(run, images, file, model, recipe=embed_images.key(network_digest(run.workspace, model)))
 
 
 @stage("embedding", libraries=("torch",))

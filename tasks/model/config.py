@@ -1,9 +1,9 @@
 """The recipe of a visual embedding; stored with every model."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
 from tasks.images.config import Preprocessing
 
@@ -40,6 +40,14 @@ class PoolingConfig(BaseModel):
     scales: int = Field(default=2, ge=1, le=4, description="Number of region scales; rmac only.")
     gem_power: float = Field(default=3.0, gt=0, le=10, description="Exponent of generalised-mean pooling; gem only.")
 
+    @field_validator("scales", "gem_power")
+    @classmethod
+    def _only_for_its_kind(cls, value: float, info: ValidationInfo) -> float:
+        """Leave settings that the kind ignores at their defaults, so that equal descriptors have equal settings."""
+        kind = str(info.data.get("kind"))
+        used = kind.startswith("rmac") if info.field_name == "scales" else kind == "gem"
+        return value if used else cast(float, cls.model_fields[str(info.field_name)].default)
+
 
 class ModelConfig(BaseModel):
     """The complete recipe from pixels to an embedding."""
@@ -57,12 +65,12 @@ class ModelConfig(BaseModel):
 
 
 def features_file(pooling: PoolingConfig) -> str:
-    """Return the name of the Parquet file with a pooling's descriptors."""
+    """Return the name of the Parquet file with a pooling's descriptors, which no other pooling has."""
     match pooling.kind:
         case "gap" | "blocks":
             return f"{pooling.kind}.parquet"
         case "gem":
-            return f"gem_{pooling.gem_power:g}.parquet"
+            return f"gem_{pooling.gem_power!r}.parquet"
         case kind:
             return f"{kind}_{pooling.scales}.parquet"
 

@@ -1,27 +1,17 @@
-"""Saving and loading a model folder: config.json, model.safetensors and vocabulary.parquet."""
+"""Loading a model folder: config.json, model.safetensors and vocabulary.parquet."""
 
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 
-from tasks.captions.vocabulary import Vocabulary, vocabulary_table
 from tasks.errors import InputError
 from tasks.model.architectures import create_backbone
-from tasks.model.config import CONFIG, ModelConfig, load_config
+from tasks.model.config import ModelConfig, load_config
 from tasks.model.head import Head, Kernel, Projection
 from tasks.model.scene_model import SceneModel
 
 WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.parquet"
-
-
-def save(model: SceneModel, vocabulary: Vocabulary, folder: Path) -> None:
-    """Write the model's files into an existing folder."""
-    (folder / CONFIG).write_text(model.config.model_dump_json(indent=1))
-    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
-    save_file(tensors, folder / WEIGHTS)
-    pq.write_table(vocabulary_table(vocabulary), folder / VOCABULARY)
 
 
 def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:

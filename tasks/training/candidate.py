@@ -21,7 +21,7 @@ from tasks.model.architectures import ARCHITECTURES, create_backbone, preprocess
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.head import Head, Kernel
 from tasks.model.methods import LABELS
-from tasks.model.persistence import save
+from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import save_text
 from tasks.training.inputs import TrainingData

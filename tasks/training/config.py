@@ -1,14 +1,16 @@
 """Settings of training."""
 
 import math
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal, Self, cast
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from tasks.model.config import PoolingConfig
 
 TripletMethod = Literal["v_v", "vt_v", "wsabie"]
 ENTRY_BYTES = 22  # memory per entry of the full kernel: 20,000 images took 8.6 GB
+LANDMARK_ENTRY_BYTES = 30  # the same for the kernel of landmarks: three float64 matrices and a temporary one
+LEAST_LANDMARKS = 256
 MEMORY_SHARE = 0.8  # of the available memory; other programs need some
 Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -62,6 +64,12 @@ class TripletConfig(BaseModel):
         """Consecutive triplets of one query, by default 1 on precomputed features, 8 if images pass the network."""
         return self.per_query or (1 if self.backbone == "frozen" else 8)
 
+    def resolved(self, method: TripletMethod) -> Self:
+        """Return these settings with values in the place of None, and without those that the method ignores."""
+        text_rate = TripletConfig().text_learning_rate if method == "v_v" else self.text_rate
+        values = {"learning_rate": self.rate, "text_learning_rate": text_rate, "per_query": self.shared}
+        return self.model_copy(update=values)
+
 
 class RidgeConfig(BaseModel):
     """Ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9).
@@ -96,14 +104,36 @@ class RidgeConfig(BaseModel):
         """The number of coordinates that are regressed."""
         return self.dimension - 1 if self.kernel == "gaussian" else self.dimension
 
-    def landmarks_of(self, images: int) -> int | None:
-        """Return the number of landmarks for this many train images, None if the kernel is solved exactly."""
-        return None if images <= max(self.exact, self.landmarks) else self.landmarks
+    def landmarks_of(self, images: int, memory: float = math.inf) -> int | None:
+        """Return the number of landmarks for this many train images, None if the kernel is solved exactly.
 
-    def within(self, memory: float) -> Self:
-        """Return the settings with `exact` limited to a kernel that fits into MEMORY_SHARE of this many bytes."""
-        fitting = math.isqrt(int(memory * MEMORY_SHARE / ENTRY_BYTES))
-        return self.model_copy(update={"exact": max(1, min(self.exact, fitting))})
+        MEMORY_SHARE of the bytes of `memory` must suffice; landmarks are halved until they do.
+        """
+        budget = memory * MEMORY_SHARE
+        if images <= max(self.exact, self.landmarks) and images**2 * ENTRY_BYTES <= budget:
+            return None
+        landmarks = self.landmarks
+        while landmarks > LEAST_LANDMARKS and (landmarks >= images or landmarks**2 * LANDMARK_ENTRY_BYTES > budget):
+            landmarks = max(LEAST_LANDMARKS, landmarks // 2)
+        return landmarks if landmarks < images else None
+
+    def within(self, images: int, memory: float) -> Self:
+        """Return settings with the same result as these for this many train images in this much memory.
+
+        Only the number of landmarks enters them, so that a little more or less memory does not change a stage's key.
+        """
+        landmarks = self.landmarks_of(images, memory)
+        if self.kernel == "linear" or landmarks == self.landmarks_of(images):
+            return self
+        assert landmarks is not None  # less memory never makes the kernel exact
+        return self.model_copy(update={"exact": landmarks, "landmarks": landmarks})
+
+    @field_validator("bandwidth", "exact", "landmarks")
+    @classmethod
+    def _only_for_a_gaussian(cls, value: float, info: ValidationInfo) -> float:
+        """A linear kernel ignores them: so that they do not make a difference, they are left at their defaults."""
+        ignored = info.data.get("kernel") == "linear"
+        return cast(float, cls.model_fields[str(info.field_name)].default) if ignored else value
 
     @model_validator(mode="after")
     def _one_descriptor_per_image(self) -> Self:

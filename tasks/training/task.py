@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from storage.artifacts import Artifact, folder_of
+from storage.tables import read_table
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.errors import InputError
@@ -52,9 +53,10 @@ def train_ridge_head(
     train(run, data, backbone, config, seed)
 
 
-def fit_to_memory(config: RidgeConfig) -> RidgeConfig:
-    """Return the settings that fit into this machine's memory; they change the result, so they belong to the key."""
-    return config.within(usable_memory())
+def fit_to_memory(workspace: Workspace, config: RidgeConfig, train_images: Artifact) -> RidgeConfig:
+    """Return settings that fit into this machine's memory. They are part of the key if they change the result."""
+    images = read_table(folder_of(workspace, train_images) / "captioned/train.parquet", ["sha256"]).num_rows
+    return config.within(images, usable_memory())
 
 
 def score_to_beat(workspace: Workspace, trained: Mapping[str, Artifact], config: TripletConfig) -> int | None:

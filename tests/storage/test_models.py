@@ -6,7 +6,7 @@ import pytest
 
 from storage.errors import StorageError
 from storage.faults import FaultPoint, inject
-from storage.models import keep_model, refer_to_model, sound_model
+from storage.models import keep_model, network_digest, refer_to_model, sound_model
 from storage.workspace import Workspace
 
 CONTENTS = {"config.json": "{}", "model.safetensors": "weights", "vocabulary.parquet": "stems"}
@@ -39,6 +39,15 @@ def test_the_digest_is_of_what_decides_embeddings(workspace: Workspace) -> None:
     ]
     assert first.digest == same.digest
     assert len({first.digest, *(other.digest for other in others)}) == 4
+
+
+def test_the_words_of_a_model_do_not_decide_the_embeddings_of_images(workspace: Workspace) -> None:
+    def digest(name: str, **changed: str) -> str:
+        return network_digest(workspace, refer_to_model(workspace, model_folder(workspace, name, **changed)))
+
+    same = digest("k1"), digest("k2", text_safetensors="words"), digest("k3", vocabulary_parquet="others")
+    assert len({*same}) == 1
+    assert len({*same, digest("k4", model_safetensors="other"), digest("k5", config_json="[]")}) == 3
 
 
 def test_a_kept_model_outlives_its_artifact(workspace: Workspace) -> None:

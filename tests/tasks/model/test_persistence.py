@@ -12,7 +12,8 @@ from tasks.model.architectures import ARCHITECTURES
 from tasks.model.backbone import Backbone
 from tasks.model.config import PoolingConfig
 from tasks.model.head import Kernel
-from tasks.model.persistence import CONFIG, VOCABULARY, WEIGHTS, load, save
+from tasks.model.persistence import CONFIG, VOCABULARY, WEIGHTS, load
+from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
 from tests.tasks.model.making import DIMENSION, random, random_pixels, tiny_config, tiny_projection
 

@@ -30,7 +30,8 @@ from tasks.images.config import Preprocessing
 from tasks.images.preprocess import to_pixels
 from tasks.model.architectures import create_backbone
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
-from tasks.model.persistence import load, save
+from tasks.model.persistence import load
+from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import save_text
 from tasks.registry.bundle import MODULE

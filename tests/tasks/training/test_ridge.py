@@ -197,16 +197,33 @@ def test_words_go_by_the_right_singular_vectors_and_the_root_of_their_values() -
         (500, 16e9, None),
         (20_000, 8e9, 8192),
         (17_000, 8e9, None),
-        (8192, 0, None),
-        (8193, 0, 8192),
+        (8000, 1e9, 4096),
+        (8000, 1.8e9, None),
+        (20_000, 1e9, 4096),
+        (8192, 0, 256),
+        (200, 0, None),
     ],
 )
 def test_many_images_or_little_memory_take_landmarks(images: int, memory: float, landmarks: int | None) -> None:
-    assert RidgeConfig().within(memory).landmarks_of(images) == landmarks
+    config = RidgeConfig()
+    assert config.landmarks_of(images, memory) == landmarks
+    assert config.within(images, memory).landmarks_of(images) == landmarks
 
 
-def test_plenty_of_memory_changes_no_setting() -> None:
-    assert RidgeConfig().within(16e9) == RidgeConfig()
+@pytest.mark.parametrize(
+    ("images", "memory", "other"),
+    [(6000, 8.000e9, 8.004e9), (6000, 1e9, 1e12), (30_000, 8e9, 1e12), (20_000, 8.000e9, 8.004e9), (8000, 1e9, 1.1e9)],
+)
+def test_memory_that_makes_no_difference_changes_no_setting(images: int, memory: float, other: float) -> None:
+    """Another machine with a little more memory must not train again."""
+    assert RidgeConfig().within(images, memory) == RidgeConfig().within(images, other)
+    assert RidgeConfig(kernel="linear").within(images, 0) == RidgeConfig(kernel="linear")
+
+
+def test_settings_that_a_linear_kernel_ignores_make_no_difference() -> None:
+    linear = RidgeConfig(kernel="linear", bandwidth=0.1, exact=5, landmarks=7)
+    assert linear == RidgeConfig(kernel="linear")
+    assert RidgeConfig(bandwidth=0.1) != RidgeConfig()
 
 
 @pytest.mark.parametrize("landmarks", [None, 20])

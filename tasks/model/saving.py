@@ -1,0 +1,19 @@
+"""Saving a model folder. Apart from loading, so that the code that reads captions is not part of what embeds images."""
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+from safetensors.torch import save_file
+
+from tasks.captions.vocabulary import Vocabulary, vocabulary_table
+from tasks.model.config import CONFIG
+from tasks.model.persistence import VOCABULARY, WEIGHTS
+from tasks.model.scene_model import SceneModel
+
+
+def save(model: SceneModel, vocabulary: Vocabulary, folder: Path) -> None:
+    """Write the model's files into an existing folder."""
+    (folder / CONFIG).write_text(model.config.model_dump_json(indent=1))
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
+    save_file(tensors, folder / WEIGHTS)
+    pq.write_table(vocabulary_table(vocabulary), folder / VOCABULARY)
