@@ -235,9 +235,9 @@ def test_files_that_are_named_by_their_path_exist(path: Path) -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_the_architecture_page_lists_the_stages_in_their_order() -> None:
+def test_the_architecture_page_lists_the_packages_of_tasks_in_their_order() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    table = text.partition("| stage | computes |")[2].partition("\n\n")[0]
+    table = text.partition("| package of `tasks/` | contents |")[2].partition("\n\n")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == STAGES
 
 
