@@ -10,9 +10,9 @@ from tasks.captions.vocabulary import build_vocabulary, vocabulary_from
 from tasks.errors import InputError
 from tasks.model.architectures import ARCHITECTURES
 from tasks.model.backbone import Backbone
-from tasks.model.config import PoolingConfig
+from tasks.model.config import CONFIG, PoolingConfig
 from tasks.model.head import Kernel
-from tasks.model.persistence import CONFIG, VOCABULARY, WEIGHTS, load
+from tasks.model.persistence import VOCABULARY, WEIGHTS, load
 from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
 from tests.tasks.model.making import DIMENSION, random, random_pixels, tiny_config, tiny_projection
