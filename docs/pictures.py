@@ -2,8 +2,8 @@
 
     python docs/pictures.py [WORKSPACE]
 
-Runs the demo in the workspace (default: a temporary one), takes the first example of its evaluation report, and
-photographs the web page in Chromium.
+Runs the demo in the workspace (default: a temporary one), takes the example of its evaluation report in which the model
+gains most over the best untrained baseline, and photographs the web page in Chromium.
 """
 
 import argparse
@@ -15,7 +15,10 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from operator import itemgetter
 from pathlib import Path
+from statistics import mean
+from typing import Any
 from urllib.parse import urlencode
 
 from PIL import Image
@@ -29,11 +32,18 @@ VIEWPORT = {"width": 1475, "height": 950}
 
 
 def save_results(workspace: Path) -> None:
-    """Save the first example of the newest evaluation report as results.jpg."""
-    report = max((workspace / "reports").glob("evaluate-*/report.html"), key=lambda path: path.stat().st_mtime)
-    sheet = SHEET.search(report.read_text(encoding="utf-8"))
-    assert sheet is not None, f"{report} shows no example"
-    Image.open(io.BytesIO(base64.b64decode(sheet[1]))).convert("RGB").save(DOCS / "results.jpg", quality=88)
+    """Save the example of the newest evaluation report in which the model gains most over the baseline."""
+    folder = max((workspace / "reports").glob("evaluate-*"), key=lambda path: path.stat().st_mtime)
+    examples = json.loads((folder / "report.json").read_text(encoding="utf-8"))["examples"]
+    sheets = SHEET.findall((folder / "report.html").read_text(encoding="utf-8"))
+    _, sheet = max(zip(map(gain, examples), sheets, strict=False), key=itemgetter(0))
+    Image.open(io.BytesIO(base64.b64decode(sheet))).convert("RGB").save(DOCS / "results.jpg", quality=88)
+
+
+def gain(example: dict[str, Any]) -> float:
+    """Return by how much the results of the model are more similar to the query than those of the baseline."""
+    baseline, model = ([hit["similarity"] for hit in hits] for hits in example["hits"].values())
+    return mean(model) - mean(baseline)
 
 
 def example_query(collection: Path) -> str:

@@ -1,6 +1,6 @@
 """All settings as one tree; a stage's key covers the part that the stage is given."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -8,13 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from tasks.caching import Runtime
 from tasks.captions.config import CaptionsConfig
 from tasks.collection.config import CollectionConfig
+from tasks.evaluation.config import BASELINE_POOLINGS
 from tasks.features.config import FeaturesConfig
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.search.config import IndexConfig
 from tasks.surrogate.config import SurrogateConfig
 from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
 
-BASELINE_POOLINGS = (PoolingConfig(kind="gap"), PoolingConfig(kind="rmac_max"))
 Candidate = TripletMethod | Literal["regression"]
 FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
 """Sections that earlier versions named otherwise; registered models keep their settings under these names."""
@@ -67,9 +67,9 @@ class Config(BaseModel):
             raise ValueError("a candidate is named twice")
         return candidates
 
-    def with_columns(self, columns: Mapping[str, str]) -> "Config":
-        """Return these settings with other `image_column` or `caption_column`."""
-        return self.model_copy(update={"collection": self.collection.model_copy(update=dict(columns))})
+    def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> "Config":
+        """Return these settings with other `image_column`, `caption_column` or `encoding`."""
+        return self.model_copy(update={"collection": self.collection.override(columns)})
 
     def features(self) -> FeaturesConfig:
         """Return the descriptors that the baselines and the candidates need, computed in one pass."""

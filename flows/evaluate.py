@@ -1,6 +1,6 @@
 """Evaluate a registered model and the candidates trained with it on a split of a collection."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from flows.config import Config
@@ -20,7 +20,7 @@ def evaluate(
     images: str | None = None,
     format: str | None = None,
     runtime: Runtime | None = None,
-    columns: Mapping[str, str] | None = None,
+    columns: Mapping[str, str | Sequence[str]] | None = None,
     rehash: bool = False,
     wait: bool = False,
 ) -> EvaluateResult:

@@ -22,13 +22,14 @@ def index(
     images: str | None = None,
     format: str | None = None,
     allow_shrink: bool = False,
+    moved: bool = False,
     rehash: bool = False,
     wait: bool = False,
 ) -> IndexResult:
     """Embed the new images of a collection and publish a version of its index.
 
-    Without a collection, the demo's is used. `wait` waits for another process to release the workspace. Raises
-    InputError and StorageError.
+    Without a collection, the demo's is used. `moved` accepts another place of the collection. `wait` waits for another
+    process to release the workspace. Raises InputError and StorageError.
     """
     config = config or Config()
     started = time.monotonic()
@@ -41,7 +42,7 @@ def index(
         rehash=rehash,
         wait=wait,
     ) as run:
-        run.action(check_index, run.workspace, name, run.source)
+        run.action(check_index, run.workspace, name, run.source, moved)
         registered = run.action(find_registered, run.workspace, model)
         read_images = read(run, format, config)
         listed = narrow(run.workspace, read_images, "images.parquet")
@@ -55,6 +56,7 @@ def index(
             registered,
             run.source,
             allow_shrink,
+            moved,
             config.index,
         )
         counts = manifest.changes.model_dump()

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from flows.config import BASELINE_POOLINGS, Config
+from flows.config import Config
 from storage.artifacts import Artifact, narrow
 from storage.models import ModelRef
 from storage.workspace import Workspace
@@ -11,6 +11,7 @@ from tasks.caching import Runner
 from tasks.captions.task import build_vocabulary
 from tasks.collection.task import digest_collection, read_collection, require_captions
 from tasks.embedding.task import embed_features, embed_images
+from tasks.evaluation.config import BASELINE_POOLINGS
 from tasks.evaluation.inputs import EvaluationData
 from tasks.evaluation.task import Evaluation, evaluate, read_evaluation, write_report
 from tasks.features.task import extract_features, weights_digest

@@ -52,7 +52,6 @@ def train(
         title, labels = "Candidates on validation", ", ".join(LABELS[method] for method in models)
         evaluation, report = report_on(run, prepared, models, title, labels, notes, config)
         best = max(models, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
-        metrics = evaluation.metrics(best)
         run_id = run_of(run.workspace, trained[best])
         card = model_card(run.workspace, best, models, prepared.collection, report, config)
         registered = run.action(
@@ -62,20 +61,19 @@ def train(
             best,
             models,
             config.model_dump_json(),
-            metrics,
+            evaluation.metrics(best),
             card,
             prepared.collection,
         )
         run.action(attach_report, run.workspace, registered.run_id, report, "validation")
-        baseline = best_of(evaluation.methods, "untrained")
         return TrainResult(
             run_id=registered.run_id,
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
             candidates=[
                 candidate_metrics(method, evaluation, seconds_of(run.workspace, trained[method])) for method in models
             ],
-            baseline=None if baseline is None else MethodMetrics.of(baseline, evaluation),
-            metrics={"validation": metrics},
+            baseline=baseline_metrics(evaluation),
+            metrics={"validation": evaluation.metrics(best)},
             promoted="champion" in registered.aliases,
             reason=registered.reason,
             warning=compare_with_baseline(evaluation.methods, best),
@@ -83,6 +81,12 @@ def train(
             problem_counts=problem_counts(run.workspace, prepared.collection),
             stages=run.reports,
         )
+
+
+def baseline_metrics(evaluation: Evaluation) -> MethodMetrics | None:
+    """Return the validation metrics of the best untrained baseline."""
+    baseline = best_of(evaluation.methods, "untrained")
+    return None if baseline is None else MethodMetrics.of(baseline, evaluation)
 
 
 def candidate_metrics(method: str, evaluation: Evaluation, seconds: float) -> CandidateMetrics:

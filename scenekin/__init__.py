@@ -1,7 +1,10 @@
 """scenekin: find the images whose scene means the same."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from scenekin.rooms import import_rooms
 
 if TYPE_CHECKING:
     from scenekin.errors import InputError, MissingImage, NoTextModel, StorageError
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
     from tasks.training.losses import triplet_loss
 
     __version__: str
+
+import_rooms(Path(__file__).parents[1])
 
 # Imported on first use: each needs libraries that the others do not.
 _MODULES = {

@@ -44,7 +44,7 @@ def search_files(
     outcome = BatchOutcome(len(queries.names) + len(queries.refused), list(queries.refused))
     with (
         results_writer(searcher, out, queries.read) as write,
-        progress("Searching", len(queries.names)) as on_step,
+        progress("searching", len(queries.names)) as on_step,
     ):
         for part in _parts(len(queries.names), top):
             names = queries.names[part]
@@ -74,7 +74,7 @@ def search_index(searcher: Searcher, out: Path, words: Words, top: int = 10, rec
     check_sheet(out, outcome.listed, top)
     with (
         results_writer(searcher, out, searcher.read_indexed) as write,
-        progress("Searching", outcome.listed) as on_step,
+        progress("searching", outcome.listed) as on_step,
     ):
         for rows in _parts(outcome.listed, top):
             query_BD = np.stack([words.move(start_D) for start_D in searcher.embeddings_of(rows)])

@@ -1,6 +1,5 @@
 """The `scenekin` command. Commands import lazily, so that a search loads neither Prefect nor MLflow."""
 
-import io
 import os
 import sys
 from collections.abc import Callable
@@ -25,14 +24,21 @@ from scenekin.errors import InputError, NoTextModel, StorageError
 from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Workspace
+from scenekin.streams import open_streams, use_utf8
+from storage.errors import WorkspaceError, WorkspaceInUse
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
-TRAIN_TEXT_MODEL = (
-    "Run `scenekin train COLLECTION --set 'candidates=[regression]'`, "
-    "then `scenekin index COLLECTION --model challenger`."
-)
+# What commands add to an error's message, which names no options since it is also raised in Python.
+HINTS: dict[type[Exception], str] = {
+    NoTextModel: (
+        " Run `scenekin train COLLECTION --set 'candidates=[regression]'`, "
+        "then `scenekin index COLLECTION --model challenger`."
+    ),
+    WorkspaceError: " Choose another with --workspace.",
+    WorkspaceInUse: " With --wait the command waits; with --workspace it uses another.",
+}
 
 app = typer.Typer(
     name="scenekin",
@@ -53,11 +59,19 @@ LIBRARY_DEFAULTS = {
 
 def main() -> None:
     """The entry point."""
+    use_utf8()
+    open_streams()
     end_soon_on_interrupt()
     LOGGER.propagate = False  # Prefect's handlers would print each message again
-    if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # file names need not fit the terminal's encoding
-    app()
+    try:
+        app()
+    except OSError as error:  # while printing help, say on a full disk; commands report their own
+        sys.exit(f"scenekin: {_os_error_text(error)}")
+
+
+def _os_error_text(error: OSError) -> str:
+    reason = error.strerror or str(error)
+    return f"{error.filename}: {reason}." if error.filename else f"Cannot read or write: {reason}."
 
 
 def _print_version(wanted: bool) -> None:
@@ -93,14 +107,12 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
-        except NoTextModel as error:
-            message = f"{error} {TRAIN_TEXT_MODEL}"
         except (InputError, StorageError, FloatingPointError) as error:
-            message = str(error)
+            message = f"{error}{HINTS.get(type(error), '')}"
         except BrokenPipeError:
             raise  # the reader of the output has closed it: typer exits quietly
         except OSError as error:
-            message = f"{error.filename or 'A file'}: {error.strerror or error}."
+            message = _os_error_text(error)
         except ModuleNotFoundError as error:
             message = missing_extra(error)
         except KeyboardInterrupt:
@@ -112,7 +124,7 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
 
 
 for _command in (
-    *(check, train, index, versions, evaluate, search, explain),
-    *(duplicates, serve, demo, config),
+    *(demo, check, train, evaluate, index, versions),
+    *(search, explain, duplicates, serve, config),
 ):
     app.command()(sentence_on_error(_command))

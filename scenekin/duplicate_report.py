@@ -34,7 +34,7 @@ def duplicate_table(workspace: Workspace, manifest: Manifest, threshold: float) 
     `copy_of` is the first image with the same bytes, null for that image itself; `nearest` is the most similar image.
     """
     images = index_rows(workspace, manifest, ["image_id", "path", "sha256"])
-    with progress("Comparing", manifest.images) as on_step:
+    with progress("comparing", manifest.images) as on_step:
         found = find_duplicates(index_vectors(workspace, manifest), images["sha256"].to_pylist(), threshold, on_step)
     ids, paths = images["image_id"].to_pylist(), images["path"].to_pylist()
     rows: list[dict[str, Any]] = [

@@ -19,8 +19,14 @@ ImageColumn = Annotated[
     typer.Option("--image-column", metavar="NAME", help="Table column of the image paths (default: detected)."),
 ]
 CaptionColumn = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--caption-column", metavar="NAME", help="Table column of the captions (default: detected); repeatable."
+    ),
+]
+Encoding = Annotated[
     str | None,
-    typer.Option("--caption-column", metavar="NAME", help="Table column of the captions (default: detected)."),
+    typer.Option("--encoding", metavar="NAME", help="Encoding of text files, e.g. gbk (default: detected)."),
 ]
 ConfigFile = Annotated[
     Path | None,
@@ -39,10 +45,13 @@ Wait = Annotated[bool, typer.Option("--wait", help="Wait if another process is u
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
-def column_options(image_column: str | None, caption_column: str | None) -> dict[str, str]:
-    """Return the table columns that were named on the command line."""
-    named = {"image_column": image_column, "caption_column": caption_column}
-    return {name: column for name, column in named.items() if column is not None}
+def column_options(
+    image_column: str | None, caption_columns: list[str] | None, encoding: str | None
+) -> dict[str, str | tuple[str, ...]]:
+    """Return the table columns and the encoding that were named on the command line."""
+    captions = tuple(caption_columns or ())
+    named = {"image_column": image_column, "caption_column": captions, "encoding": encoding}
+    return {name: value for name, value in named.items() if value}
 
 
 def path_text(path: Path | None) -> str | None:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from storage.source.tree import list_tree
 from tasks.collection.image_names import is_image
+from tasks.collection.parsing.columns import image_column
 from tasks.collection.parsing.table_files import TEXT_TABLES, open_table
 from tasks.collection.parsing.text import decode_text, is_unicode, numbered_lines, printable
-from tasks.collection.readers.table import image_column
 from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
 

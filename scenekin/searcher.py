@@ -15,8 +15,9 @@ import torch
 from PIL import Image
 
 from scenekin.errors import MissingImage, NoTextModel
+from storage.errors import StorageError
 from storage.index.manifest import Manifest
-from storage.index.rows import approximate_file, index_captions, index_rows, index_vectors
+from storage.index.rows import approximate_file, index_captions, index_rows, index_vectors, vectors_intact
 from storage.index.versions import current_version, missing_index, read_current
 from storage.models import sound_model
 from storage.source.tree import read_below
@@ -65,7 +66,7 @@ class Searcher:
         rows = index_rows(workspace, manifest, ["image_id", "path"])
         self.image_ids: list[str] = rows["image_id"].to_pylist()
         self.paths: list[str] = rows["path"].to_pylist()
-        self._embedding_ND = index_vectors(workspace, manifest)
+        self._opened_ND = index_vectors(workspace, manifest)
         LOGGER.info("Opened index %s version %d: %d images", manifest.name, manifest.version, manifest.images)
 
     @classmethod
@@ -80,9 +81,11 @@ class Searcher:
     def current(self) -> "Searcher":
         """This searcher if its version is still current, else one of the current version. Raises StorageError.
 
-        Checking is cheap. A loaded network is reused if the new version has the same model.
+        Checking is cheap. A version whose vectors were truncated on disk is opened again, which restores them. A loaded
+        network is reused if the new version has the same model.
         """
-        if current_version(self.workspace, self.manifest.name) == self.manifest.version:
+        is_current = current_version(self.workspace, self.manifest.name) == self.manifest.version
+        if is_current and vectors_intact(self.workspace, self.manifest):
             return self
         newer = Searcher.open(self.workspace.root, self.manifest.name)
         if newer.manifest.model.reference == self.manifest.model.reference:
@@ -288,6 +291,13 @@ class Searcher:
         """embedding_BD of indexed images by their rows."""
         embedding_BD: np.ndarray = self._embedding_ND[rows].astype(np.float32)
         return embedding_BD
+
+    @property
+    def _embedding_ND(self) -> np.ndarray:
+        """The vectors. Raises StorageError instead of reading a truncated file, which would kill the process."""
+        if not vectors_intact(self.workspace, self.manifest):
+            raise StorageError(f"The vectors of the index {self.manifest.name!r} were truncated; open it again.")
+        return self._opened_ND
 
     def search(
         self,

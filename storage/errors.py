@@ -3,3 +3,11 @@
 
 class StorageError(RuntimeError):
     """The workspace or something in it cannot be used; the message names it and the remedy."""
+
+
+class WorkspaceError(StorageError):
+    """The workspace is missing or cannot be written."""
+
+
+class WorkspaceInUse(StorageError):
+    """Another process is writing into the workspace."""

@@ -4,10 +4,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import mlflow
 import numpy as np
 import pandas as pd
+from mlflow.entities import Run
 from mlflow.entities.model_registry import ModelVersion
 from mlflow.exceptions import MlflowException
 from mlflow.models import ModelSignature
@@ -17,8 +19,8 @@ from mlflow.types import ColSpec, Schema, TensorSpec
 
 from storage.errors import StorageError
 from storage.faults import FaultPoint, reach
+from storage.mlflow_store import attach, check_inside, find_run, is_missing, reports_database_errors, tracking_client
 from storage.models import ModelRef
-from storage.tracking import tracking_client
 from storage.workspace import Workspace
 
 MODEL = "scenekin"
@@ -70,6 +72,7 @@ class Registered:
     config: str
 
 
+@reports_database_errors
 def register(
     workspace: Workspace,
     run_id: str,
@@ -81,10 +84,10 @@ def register(
 ) -> Registered:
     """Log the model to its run and register it as a new version: champion if there is none, else challenger."""
     client = tracking_client(workspace)
-    try:
+    if not client.search_registered_models(f"name = '{MODEL}'"):
         client.create_registered_model(MODEL, description=DESCRIPTION)
-    except MlflowException:
-        client.get_registered_model(MODEL)  # it exists; raises any other error
+    if run := find_run(client, run_id):
+        check_inside(workspace, run)
     logged = _log_model(workspace, run_id, model, metrics, package)
     tags = {DIGEST: model.digest, **info.all_tags}
     version = client.create_model_version(MODEL, logged.model_uri, run_id, tags=tags, model_id=logged.model_id)
@@ -92,6 +95,7 @@ def register(
     return _complete(workspace, client, version, info)
 
 
+@reports_database_errors
 def renew_version(workspace: Workspace, model: ModelRef, info: VersionInfo) -> Registered | None:
     """Update the version that this model is registered as; None if it is not registered."""
     client = tracking_client(workspace)
@@ -106,18 +110,26 @@ def renew_version(workspace: Workspace, model: ModelRef, info: VersionInfo) -> R
 
 def _complete(workspace: Workspace, client: MlflowClient, version: ModelVersion, info: VersionInfo) -> Registered:
     """Name and describe a version, and give it its alias: all that follows its creation, and may be repeated."""
+    run = find_run(client, version.run_id)
     if version.description != info.card:
-        client.log_text(str(version.run_id), info.card, CARD)
+        if run is not None:
+            _attach_card(workspace, run, info.card)
         client.update_model_version(MODEL, version.version, description=info.card)
-    _name_run(client, version, info)
+    if run is not None:
+        _name_run(client, version, run, info)
     _give_alias(workspace, client, version.version)
     return _registered(workspace, client, client.get_model_version(MODEL, version.version))
 
 
-def _name_run(client: MlflowClient, version: ModelVersion, info: VersionInfo) -> None:
+def _attach_card(workspace: Workspace, run: Run, card: str) -> None:
+    with TemporaryDirectory() as folder:
+        Path(folder, CARD).write_text(card, encoding="utf-8")
+        attach(workspace, run, Path(folder))
+
+
+def _name_run(client: MlflowClient, version: ModelVersion, run: Run, info: VersionInfo) -> None:
     """Add the version to the name of its run, and the version's tags to the run's."""
-    run_id = str(version.run_id)
-    tags = client.get_run(run_id).data.tags
+    run_id, tags = run.info.run_id, run.data.tags
     parts = [tags.get("label", MODEL), tags.get("collection", ""), f"v{version.version}"]
     client.update_run(run_id, name=" · ".join(filter(None, parts)))
     for tag, value in info.tags.items():
@@ -135,6 +147,9 @@ def _give_alias(workspace: Workspace, client: MlflowClient, version: str) -> Non
         alias, reason = "champion", "the first version" if alone else "there was no champion"
     elif str(version) not in aliases.values():
         alias, reason = "challenger", "kept as challenger; not in use"
+    elif not client.get_model_version(MODEL, version).tags.get(REASON):  # lost, or never stored
+        alias = next(alias for alias, number in aliases.items() if number == str(version))
+        reason = "the first version" if str(version) == "1" else "unknown"
     else:
         return
     client.set_model_version_tag(MODEL, version, REASON, reason)
@@ -164,13 +179,16 @@ def _log_model(
     return info
 
 
+@reports_database_errors
 def find_model(workspace: Workspace, name: str) -> Registered:
     """Return the version of an alias or number. Raises StorageError if there is none."""
     client = tracking_client(workspace)
     try:
         by_number = name.isdecimal()
         version = client.get_model_version(MODEL, name) if by_number else client.get_model_version_by_alias(MODEL, name)
-    except MlflowException:
+    except MlflowException as error:
+        if not is_missing(error):
+            raise
         raise StorageError(
             f"There is no model {name!r} in {workspace.root}; train one with `scenekin train`, "
             "or name an existing alias or version."
@@ -179,18 +197,38 @@ def find_model(workspace: Workspace, name: str) -> Registered:
 
 
 def _registered(workspace: Workspace, client: MlflowClient, version: ModelVersion) -> Registered:
+    """Read a version back. Whatever the registry lost gets a neutral value, except for the model itself."""
+    if DIGEST not in version.tags:
+        raise StorageError(
+            f"Version {version.version} in {workspace.mlflow_database} does not name its model; "
+            "run `scenekin train` again, or name another alias or version."
+        )
+    model = _kept(workspace, version.tags[DIGEST])
     aliases = client.get_registered_model(MODEL).aliases
     return Registered(
         version=int(version.version),
         run_id=str(version.run_id),
         aliases=tuple(sorted(alias for alias, number in aliases.items() if str(number) == str(version.version))),
-        model=_kept(workspace, version.tags[DIGEST]),
-        candidates={
-            method: _kept(workspace, digest) for method, digest in json.loads(version.tags[CANDIDATES]).items()
-        },
-        reason=version.tags[REASON],
-        config=version.tags[CONFIG],
+        model=model,
+        candidates=_candidates(workspace, version.tags.get(CANDIDATES)) or {_method(workspace, model): model},
+        reason=version.tags.get(REASON, "unknown"),
+        config=version.tags.get(CONFIG, "{}"),
     )
+
+
+def _candidates(workspace: Workspace, tag: str | None) -> dict[str, ModelRef]:
+    try:
+        return {method: _kept(workspace, digest) for method, digest in json.loads(tag or "{}").items()}
+    except (ValueError, AttributeError):
+        return {}
+
+
+def _method(workspace: Workspace, model: ModelRef) -> str:
+    """The method that the model's folder names."""
+    try:
+        return str(json.loads((workspace.root / model.path / "config.json").read_text())["method"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return MODEL
 
 
 def _kept(workspace: Workspace, digest: str) -> ModelRef:

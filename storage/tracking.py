@@ -1,7 +1,6 @@
 """MLflow tracking in the workspace: training runs with their pages, and metrics logged in batches."""
 
 import json
-import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -9,19 +8,21 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-os.environ.setdefault("DO_NOT_TRACK", "true")
-os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-
 from mlflow.entities import Dataset, DatasetInput, Metric, Param, RunStatus
-from mlflow.exceptions import MlflowException
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
-from storage.errors import StorageError
 from storage.faults import FaultPoint, reach
+from storage.mlflow_store import (
+    attach,
+    database_errors,
+    experiment_id,
+    find_run,
+    reports_database_errors,
+    tracking_client,
+)
 from storage.workspace import Workspace
 
-EXPERIMENT = "scenekin"
 FLUSH_SECONDS = 5.0
 DATASET_DIGEST = 36  # characters that MLflow stores
 
@@ -62,6 +63,7 @@ class RunPage:
 class RunLog:
     """A run in progress. Metrics are collected and written in batches, since each write is a transaction."""
 
+    workspace: Workspace
     client: MlflowClient
     run_id: str
     _pending: list[Metric] = field(default_factory=list)
@@ -70,7 +72,8 @@ class RunLog:
     def params(self, params: Mapping[str, Any]) -> None:
         """Log a nested mapping under dotted names."""
         logged = [Param(name, str(value)[:6000]) for name, value in _flat(params)]
-        self.client.log_batch(self.run_id, params=logged)
+        with database_errors(self.workspace):
+            self.client.log_batch(self.run_id, params=logged)
 
     def metrics(self, metrics: Mapping[str, float], step: int = 0) -> None:
         """Log metrics at a step."""
@@ -82,19 +85,9 @@ class RunLog:
     def flush(self) -> None:
         """Write the pending metrics."""
         if self._pending:
-            self.client.log_batch(self.run_id, metrics=self._pending)
+            with database_errors(self.workspace):
+                self.client.log_batch(self.run_id, metrics=self._pending)
         self._pending, self._flushed = [], time.monotonic()
-
-
-def tracking_client(workspace: Workspace) -> MlflowClient:
-    """Return a client of the workspace's tracking store and registry. Raises StorageError if its file is damaged."""
-    database = workspace.root / "mlflow.db"
-    if database.exists():
-        with database.open("rb") as stream:
-            head = stream.read(6)
-        if head and head != b"SQLite":
-            raise StorageError(f"{database} is damaged; move it away to start with an empty registry.")
-    return MlflowClient(tracking_uri=workspace.mlflow_uri, registry_uri=workspace.mlflow_uri)
 
 
 @contextmanager
@@ -103,47 +96,51 @@ def training_run(workspace: Workspace, page: RunPage, resumed: Path) -> Iterator
 
     The file `resumed` stores the run's id, so that a resumed training continues its run.
     """
+    log = _start(workspace, page, resumed)
+    try:
+        yield log
+    except BaseException as error:
+        _end(log, RunStatus.FAILED if isinstance(error, Exception) else RunStatus.KILLED)
+        raise
+    _end(log, RunStatus.FINISHED)
+
+
+@reports_database_errors
+def _start(workspace: Workspace, page: RunPage, resumed: Path) -> RunLog:
     client = tracking_client(workspace)
-    experiment = _experiment_id(client, workspace)
+    experiment = experiment_id(client, workspace)
     _close_orphans(client, experiment)
-    run_id = _resume(client, resumed) or client.create_run(experiment, run_name=page.name).info.run_id
+    run_id = _resume(client, resumed, experiment) or client.create_run(experiment, run_name=page.name).info.run_id
     resumed.write_text(run_id)
     for tag, value in page.tags.items():
         client.set_tag(run_id, tag, value)
     client.log_inputs(run_id, datasets=[page.dataset])
-    log = RunLog(client, run_id)
-    try:
-        yield log
-    except BaseException as error:
-        _end(workspace, log, RunStatus.FAILED if isinstance(error, Exception) else RunStatus.KILLED)
-        raise
-    _end(workspace, log, RunStatus.FINISHED)
+    return RunLog(workspace, client, run_id)
 
 
-def _end(workspace: Workspace, log: RunLog, status: int) -> None:
+def _end(log: RunLog, status: int) -> None:
     log.flush()
-    log.client.set_terminated(log.run_id, RunStatus.to_string(status))
-    reach(FaultPoint.RUN_ENDED, workspace.root)
+    with database_errors(log.workspace):
+        log.client.set_terminated(log.run_id, RunStatus.to_string(status))
+    reach(FaultPoint.RUN_ENDED, log.workspace.root)
 
 
-def _resume(client: MlflowClient, resumed: Path) -> str | None:
+def _resume(client: MlflowClient, resumed: Path, experiment: str) -> str | None:
     """Reopen the run of an interrupted training; None if there is none."""
     try:
         run_id = resumed.read_text()
-        client.update_run(run_id, status="RUNNING")
-    except (OSError, MlflowException):
+    except OSError:
         return None
+    if not _is_ours(client, run_id, experiment):
+        return None
+    client.update_run(run_id, status="RUNNING")
     return run_id
 
 
-def _experiment_id(client: MlflowClient, workspace: Workspace) -> str:
-    """Return the id of our experiment, creating it with its artifacts inside the workspace if it is missing."""
-    experiment = client.get_experiment_by_name(EXPERIMENT)
-    if experiment is not None:
-        found: str = experiment.experiment_id
-        return found
-    created: str = client.create_experiment(EXPERIMENT, artifact_location=workspace.mlflow_artifacts.as_uri())
-    return created
+def _is_ours(client: MlflowClient, run_id: str, experiment: str) -> bool:
+    """Whether there is a run of that id in our experiment."""
+    run = find_run(client, run_id)
+    return run is not None and run.info.experiment_id == experiment
 
 
 def _close_orphans(client: MlflowClient, experiment: str) -> None:
@@ -152,20 +149,26 @@ def _close_orphans(client: MlflowClient, experiment: str) -> None:
         client.set_terminated(run.info.run_id, RunStatus.to_string(RunStatus.KILLED))
 
 
+@reports_database_errors
 def ensure_run(workspace: Workspace, run_id: str, name: str) -> str:
     """Return the run's id, or that of a new run if the tracking store does not have it any more."""
     client = tracking_client(workspace)
-    try:
-        client.get_run(run_id)
-    except MlflowException:
-        run_id = client.create_run(_experiment_id(client, workspace), run_name=name).info.run_id
+    experiment = experiment_id(client, workspace)
+    if not _is_ours(client, run_id, experiment):
+        run_id = client.create_run(experiment, run_name=name).info.run_id
         client.set_terminated(run_id)
     return run_id
 
 
+@reports_database_errors
 def log_files(workspace: Workspace, run_id: str, folder: Path, name: str) -> None:
-    """Attach the files of a folder to a run."""
-    tracking_client(workspace).log_artifacts(run_id, str(folder), name)
+    """Attach the files of a folder to a run, unless it was deleted.
+
+    Raises StorageError if the run stores its files outside the workspace.
+    """
+    client = tracking_client(workspace)
+    if run := find_run(client, run_id):
+        attach(workspace, run, folder, name)
 
 
 def _flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

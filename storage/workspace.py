@@ -1,17 +1,20 @@
 """The workspace: the one folder that the program writes to, and its lock."""
 
+import errno
 import fcntl
 import json
 import logging
 import os
 import socket
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
-from storage.errors import StorageError
+from storage.errors import WorkspaceError, WorkspaceInUse
 from storage.settings import Settings
 from storage.source.local_files import WORKSPACE_MARK
 
@@ -50,9 +53,14 @@ class Workspace:
         return self.root / "reports"
 
     @property
+    def mlflow_database(self) -> Path:
+        """The tracking store and registry."""
+        return self.root / "mlflow.db"
+
+    @property
     def mlflow_uri(self) -> str:
         """The URI of the tracking store and registry."""
-        return f"sqlite:///{self.root / 'mlflow.db'}"
+        return f"sqlite:///{self.mlflow_database}"
 
     @property
     def mlflow_artifacts(self) -> Path:
@@ -68,7 +76,7 @@ class Workspace:
 def open_workspace(root: Path | str | None = None) -> Workspace:
     """Open the workspace at `root`, else at $SCENEKIN_HOME, else at `.scenekin/`, creating it if it is missing.
 
-    Raises StorageError if it cannot be written.
+    Raises WorkspaceError if it cannot be written.
     """
     folder = _folder(root)
     try:
@@ -77,29 +85,22 @@ def open_workspace(root: Path | str | None = None) -> Workspace:
         probe.touch()
         probe.rename(folder / WORKSPACE_MARK)
     except OSError as error:
-        raise StorageError(
-            f"Cannot write to the workspace {folder}: {error.strerror or error}; choose another with --workspace."
-        ) from error
+        raise WorkspaceError(f"Cannot write to the workspace {folder}: {error.strerror or error}.") from error
     return Workspace(folder)
 
 
 def find_workspace(root: Path | str | None = None) -> Workspace:
-    """Open an existing workspace for reading; nothing is created. Raises StorageError if there is none."""
+    """Open an existing workspace for reading; nothing is created. Raises WorkspaceError if there is none."""
     folder = _folder(root)
     if not folder.is_dir():
-        raise StorageError(
-            f"No such workspace: {folder}; name one with --workspace, or create one with `scenekin train`."
-        )
+        raise WorkspaceError(f"No such workspace: {folder}; `scenekin train` creates one.")
     return Workspace(folder)
 
 
 def _folder(root: Path | str | None) -> Path:
     folder = Path(root if root is not None else Settings().home).expanduser().absolute()
     if set("%#?") & set(str(folder)):
-        raise StorageError(
-            f"The workspace path {folder} must not contain %, # or ?, because MLflow reads it as a URL; "
-            "choose another with --workspace."
-        )
+        raise WorkspaceError(f"The workspace path {folder} must not contain %, # or ?: MLflow reads it as a URL.")
     return folder
 
 
@@ -107,18 +108,10 @@ def _folder(root: Path | str | None) -> Path:
 def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator[None]:
     """Lock the workspace for writing. The operating system releases the lock when the process ends.
 
-    Raises StorageError naming the process that holds the lock, unless `wait` is set.
+    Raises WorkspaceInUse naming the process that holds the lock, unless `wait` is set.
     """
-    with (workspace.root / "lock").open("a+") as stream:
-        try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if not wait:
-                raise StorageError(
-                    f"{_in_use(workspace, stream.fileno())}; wait for it to finish, or choose another with --workspace."
-                ) from None
-            log.info("%s; waiting.", _in_use(workspace, stream.fileno()))
-            fcntl.flock(stream, fcntl.LOCK_EX)
+    with _lock_file(workspace) as stream:
+        _acquire(workspace, stream, wait)
         stream.truncate(0)
         now = datetime.now(UTC).isoformat(timespec="seconds")
         stream.write(json.dumps({"holder": holder, "pid": os.getpid(), "host": socket.gethostname(), "since": now}))
@@ -129,10 +122,41 @@ def locked(workspace: Workspace, holder: str, *, wait: bool = False) -> Iterator
             stream.truncate(0)
 
 
+def _acquire(workspace: Workspace, stream: IO[str], wait: bool) -> None:
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        in_use = _in_use(workspace, stream.fileno())
+        if not wait:
+            raise WorkspaceInUse(f"{in_use}; wait for it to finish.") from None
+        log.warning("%s; waiting.", in_use)
+        fcntl.flock(stream, fcntl.LOCK_EX)
+    except OSError as error:  # ENOLCK, EOPNOTSUPP, …
+        raise WorkspaceError(
+            f"Cannot lock the workspace {workspace.root}: {error.strerror}; network shares often have no locks. "
+            "Choose a folder on a local disk."
+        ) from error
+
+
+def _lock_file(workspace: Workspace) -> IO[str]:
+    """Open the lock file. A link or a special file in its place may belong to anybody and is not opened."""
+    path = workspace.root / "lock"
+    try:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK, 0o644)
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_nlink != 1:
+            os.close(descriptor)
+            raise OSError(errno.EINVAL, "it is a link or a special file")
+    except OSError as error:
+        reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
+        raise WorkspaceError(f"Cannot open the lock file {path}: {reason}; remove it.") from error
+    return os.fdopen(descriptor, "a+")
+
+
 def _in_use(workspace: Workspace, descriptor: int) -> str:
     try:
         lock = json.loads(os.pread(descriptor, 4096, 0))
         holder = f"{lock['holder']} (process {lock['pid']} on {lock['host']}, since {lock['since']})"
-    except ValueError:
+    except (ValueError, KeyError, TypeError):
         holder = "another process"
     return f"The workspace {workspace.root} is in use by {holder}"

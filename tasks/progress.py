@@ -49,7 +49,7 @@ class Steps:
         seconds = monotonic() - self.started
         if self.bar is not None and self.task is not None:
             self.bar.update(self.task, total=self.done, completed=self.done)
-        elif self.stopped is None:
+        elif self.stopped is None and self.done:
             self._print(f"{self.label}: {self.done:,} in {seconds:.1f} s")
         if self.stopped is not None:
             line = f"{self.label} stopped early at {self.done:,} of {self.total:,}: {self.stopped}"

@@ -44,6 +44,7 @@ def publish_images(
     collection: str = "/collection",
     refused: tuple[RefusedImage, ...] = (),
     allow_shrink: bool = False,
+    moved: bool = False,
     paths: dict[str, str] | None = None,
     ids: list[str] | None = None,
     listed: list[str] | None = None,
@@ -77,6 +78,7 @@ def publish_images(
         listed=listed or [*ids, *(refusal.item for refusal in refused)],
         refused=refused,
         allow_shrink=allow_shrink,
+        moved=moved,
         approximate_from=approximate_from,
         approximate=approximate,
     )

@@ -50,10 +50,10 @@ def test_a_script_prints_its_result(
     assert RESULT[name] in capsys.readouterr().out
 
 
-def run_script(name: str, *arguments: object, **environment: str) -> str:
+def run_script(name: str, *arguments: object) -> str:
     done = subprocess.run(
         [sys.executable, BENCHMARKS / f"{name}.py", *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(BENCHMARKS.parent), **environment},
+        env={**os.environ, "PYTHONPATH": str(BENCHMARKS.parent)},
         capture_output=True,
         text=True,
         check=False,
@@ -75,9 +75,7 @@ def test_updating_an_index_is_compared_with_building_it() -> None:
 
 
 @pytest.mark.slow
-def test_the_papers_table_has_a_row_per_method(prefect_server: str, trained_copy: Trained) -> None:
+def test_the_papers_table_has_a_row_per_method(trained_copy: Trained) -> None:
     where = ("--config", trained_copy.config, "--workspace", trained_copy.workspace)
-    printed = run_script(
-        "paper_table", trained_copy.collection, *where, "--seeds", 0, 1, PREFECT_API_URL=prefect_server
-    )
+    printed = run_script("paper_table", trained_copy.collection, *where, "--seeds", 0, 1)
     assert all(label in printed for label in ("(V,V)", "regression", "±"))

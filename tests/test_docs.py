@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 import typer.main
+import yaml
 
 import scenekin
 from flows.config import Config
 from scenekin.cli import app
 from scenekin.config_file import preset_names, read_config
+from tasks.collection.formats import READERS
+from tests.test_architecture import STAGES
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("flows", "tasks", "storage", "scenekin")
@@ -160,6 +163,13 @@ def test_settings_that_a_page_names_exist(page: Path) -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_yaml_examples_are_settings(page: Path) -> None:
+    for language, text in blocks(page):
+        if language == "yaml":
+            Config.model_validate(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_files_that_a_page_names_exist(page: Path) -> None:
     names = {path.name for path in (*TEXTS, *ROOT.glob(".*"))}
     for token in (token for span in spans(page) for token in FILE.findall(span) if FILE.fullmatch(span)):
@@ -222,6 +232,18 @@ def test_files_that_are_named_by_their_path_exist(path: Path) -> None:
     folders = "|".join((*PACKAGES, "tests", "benchmarks", "docs"))
     named = re.findall(rf"(?<![\w/.])((?:{folders})/[\w/.-]+\.(?:py|md|yaml|j2))\b", text)
     assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_the_architecture_page_lists_the_stages_in_their_order() -> None:
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    table = text.partition("| stage | computes |")[2].partition("\n\n")[0]
+    assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == STAGES
+
+
+def test_the_table_of_formats_is_complete() -> None:
+    text = (ROOT / "docs/collections.md").read_text(encoding="utf-8")
+    table = text.partition("| format | files |")[2].partition("\n\n")[0]
+    assert set(re.findall(r"^\| `([\w-]+)` \|", table, re.MULTILINE)) == READERS.keys()
 
 
 def test_every_decision_says_why_and_until_when() -> None:

@@ -11,6 +11,7 @@ from scenekin.options import (
     CaptionColumn,
     Collection,
     ConfigFile,
+    Encoding,
     Format,
     ImageColumn,
     Images,
@@ -27,6 +28,7 @@ def check(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
+    encoding: Encoding = None,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
@@ -43,7 +45,9 @@ def check(
 
     trees = Source(collection, images).trees()
     files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in trees)
-    settings = read_config(config, set or []).collection.model_copy(update=column_options(image_column, caption_column))
+    settings = read_config(config, set or []).collection.override(
+        column_options(image_column, caption_column, encoding)
+    )
 
     def former(paths: Sequence[str]) -> dict[str, str]:
         with suppress(StorageError):  # there may be no workspace yet

@@ -9,10 +9,10 @@ from scenekin.commands.evaluate import evaluate_text
 from scenekin.commands.index import index_text
 from scenekin.commands.train import train_text
 from scenekin.console import short
-from scenekin.options import Workspace
+from scenekin.options import Wait, Workspace
 
 
-def demo(workspace: Workspace = None) -> None:
+def demo(wait: Wait = False, workspace: Workspace = None) -> None:
     """Train, index and evaluate on a generated collection."""
     from flows.config import Config
     from flows.evaluate import evaluate
@@ -26,9 +26,9 @@ def demo(workspace: Workspace = None) -> None:
     collection = str(demo_collection(space))
     settings = Config(v_v=TripletConfig(refreshes=12))  # as good on this collection, and a minute faster
     root = str(space.root)
-    print(train_text(train(collection, settings, workspace=root)))
-    print(index_text(index(collection, "demo", config=settings, workspace=root)))
-    print(evaluate_text(evaluate(collection, workspace=root)))
+    print(train_text(train(collection, settings, workspace=root, wait=wait)))
+    print(index_text(index(collection, "demo", config=settings, workspace=root, wait=wait)))
+    print(evaluate_text(evaluate(collection, workspace=root, wait=wait)))
     query = sorted(Path(collection, "test").glob("*.jpg"))[0]
     is_default = space.root == Path(".scenekin").absolute()
     command = [

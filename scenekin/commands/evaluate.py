@@ -12,6 +12,7 @@ from scenekin.options import (
     CaptionColumn,
     Collection,
     ConfigFile,
+    Encoding,
     Format,
     ImageColumn,
     Images,
@@ -39,6 +40,7 @@ def evaluate(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
+    encoding: Encoding = None,
     table: Annotated[
         bool, typer.Option("--table", help="Print all methods with confidence intervals, like Table 2 of the paper.")
     ] = False,
@@ -59,7 +61,7 @@ def evaluate(
         images=images,
         format=format,
         runtime=read_config(config, set or []).runtime,  # all other settings are the model's own
-        columns=column_options(image_column, caption_column),
+        columns=column_options(image_column, caption_column, encoding),
         rehash=rehash,
         wait=wait,
     )
@@ -88,15 +90,16 @@ def table_text(result: "EvaluateResult") -> str:
     """Table 2 of the paper as text."""
     from tasks.evaluation.methods import in_paper_order
 
-    lines = [f"{'method':32} {'NDCG AUC':21} PCC AUC"]
+    lines = [f"{'method':32} {'NDCG AUC':23} PCC AUC"]
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
-        ndcg, pcc = (
-            format_with_interval(auc, interval)
-            for auc, interval in (
-                (summary.ndcg_auc, summary.ndcg_auc_interval),
-                (summary.pcc_auc, summary.pcc_auc_interval),
-            )
-        )
-        lines.append(f"{summary.label:32} {ndcg:21} {pcc}".rstrip())
+        ndcg = _aligned(format_with_interval(summary.ndcg_auc, summary.ndcg_auc_interval))
+        pcc = _aligned(format_with_interval(summary.pcc_auc, summary.pcc_auc_interval))
+        lines.append(f"{summary.label:32} {ndcg:23} {pcc}".rstrip())
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+
+
+def _aligned(metric: str) -> str:
+    """Right-align the number before an interval."""
+    value, space, interval = metric.partition(" ")
+    return f"{value:>5}{space}{interval}"

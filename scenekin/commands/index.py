@@ -14,6 +14,7 @@ from scenekin.options import (
     CaptionColumn,
     Collection,
     ConfigFile,
+    Encoding,
     Format,
     ImageColumn,
     Images,
@@ -30,6 +31,8 @@ from storage.errors import StorageError
 if TYPE_CHECKING:
     from flows.results import IndexResult
 
+CHANGES = ("added", "changed", "renamed", "removed")
+
 
 def index(
     collection: Collection,
@@ -38,12 +41,16 @@ def index(
     allow_shrink: Annotated[
         bool, typer.Option("--allow-shrink", help="Allow more than 20 % of the indexed images to be removed.")
     ] = False,
+    moved: Annotated[
+        bool, typer.Option("--moved", help="The indexed collection was moved: accept its new place.")
+    ] = False,
     config: ConfigFile = None,
     set: Assignments = None,
     format: Format = None,
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
+    encoding: Encoding = None,
     rehash: Rehash = False,
     wait: Wait = False,
     workspace: Workspace = None,
@@ -58,11 +65,12 @@ def index(
         collection,
         name,
         model,
-        config=read_config(config, set or []).with_columns(column_options(image_column, caption_column)),
+        config=read_config(config, set or []).with_columns(column_options(image_column, caption_column, encoding)),
         workspace=path_text(workspace),
         images=images,
         format=format,
         allow_shrink=allow_shrink,
+        moved=moved,
         rehash=rehash,
         wait=wait,
     )
@@ -85,13 +93,11 @@ def _refused_before(workspace: Path | None, name: str) -> list[dict[str, str]]:
 def index_text(result: "IndexResult", known: Sequence[dict[str, str]] = ()) -> str:
     """The outcome of indexing as text; refusals that are `known` from the version before are only counted."""
     counts = result.index
-    changes = ", ".join(
-        f"{counts.get(kind, 0):,} {kind}" for kind in ("added", "changed", "renamed", "removed") if kind in counts
-    )
+    changes = ", ".join(f"{counts[kind]:,} {kind}" for kind in CHANGES if counts[kind]) or "no changes"
     new = [refusal for refusal in result.refused if refusal not in known]
     lines = [
         f"Index {counts['name']} version {counts['version']}: {counts['images']:,} images ({changes}), "
-        f"{len(result.refused):,} refused, {result.seconds} s"
+        f"{len(result.refused):,} refused, {result.seconds:.1f} s"
     ]
     lines += refusal_lines(new)
     if repeated := len(result.refused) - len(new):

@@ -102,8 +102,8 @@ def _check_usage(
         check_output(out, ".csv", ".html", ".parquet")
 
 
-def _check_file(searcher: "Searcher", query: Path | None) -> None:
-    """Raise InputError with the option that was probably meant if the query is no file."""
+def _check_file(searcher: "Searcher", query: Path | None, out: Path | None = None) -> None:
+    """Raise InputError with the option that was probably meant if the query is not an image file."""
     if query is None:
         return
     try:
@@ -114,6 +114,8 @@ def _check_file(searcher: "Searcher", query: Path | None) -> None:
         indexed = str(query) in searcher.row_of
         remedy = "to search by an indexed image, use --id" if indexed else "to search by text, use --text"
         raise InputError(f"No such file: {str(query)!r}; {remedy}.")
+    if out is None and query.is_dir():
+        raise InputError(f"{str(query)!r} is a folder; to search by each of its images, name a file with --out.")
 
 
 def search_and_print(
@@ -174,7 +176,7 @@ def search_into_file(
     words = searcher.words(**modifiers, text=text or "")
     outcome: BatchOutcome
     if query is not None:
-        _check_file(searcher, query)
+        _check_file(searcher, query, out)
         outcome = search_files(searcher, list_queries(query, image_column), out, words, top, recall)
     elif id is None and text is None:
         outcome = search_index(searcher, out, words, top, recall)

@@ -10,6 +10,7 @@ from scenekin.options import (
     CaptionColumn,
     Collection,
     ConfigFile,
+    Encoding,
     Format,
     ImageColumn,
     Images,
@@ -34,6 +35,7 @@ def train(
     images: Images = None,
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
+    encoding: Encoding = None,
     rehash: Rehash = False,
     wait: Wait = False,
     workspace: Workspace = None,
@@ -45,7 +47,7 @@ def train(
 
     result = train_model(
         collection,
-        read_config(config, set or []).with_columns(column_options(image_column, caption_column)),
+        read_config(config, set or []).with_columns(column_options(image_column, caption_column, encoding)),
         workspace=path_text(workspace),
         images=images,
         format=format,

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from scenekin.console import print_result
-from scenekin.options import AsJson, IndexName, Workspace
+from scenekin.options import AsJson, IndexName, Wait, Workspace
 
 if TYPE_CHECKING:
     from storage.workspace import Workspace as OpenWorkspace
@@ -15,6 +15,7 @@ def versions(
     action: Annotated[Literal["list", "rollback"], typer.Argument(metavar="ACTION", help="list or rollback.")] = "list",
     name: IndexName = "main",
     to: Annotated[int | None, typer.Option("--to", help="Version to roll back to (default: the previous one).")] = None,
+    wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
@@ -28,7 +29,7 @@ def versions(
     rows = _rows(space, name)  # before open_workspace, which writes: a folder without an index stays untouched
     lines: list[str] = []
     if action == "rollback":
-        with locked(open_workspace(space.root), "versions"):
+        with locked(open_workspace(space.root), "versions", wait=wait):
             roll_back(space, name, to)
         rows = _rows(space, name)
         lines += [f"Index {name} is now version {row['version']}." for row in rows if row["current"]]

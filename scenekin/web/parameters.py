@@ -9,11 +9,11 @@ from scenekin.searcher import RECALL, Query
 from scenekin.web.served_index import ServedIndex
 from tasks.search.modifiers import ADD, REMOVE
 
-ID_LENGTH, TEXT_LENGTH = 4_096, 20_000
+ID_LENGTH, TEXT_LENGTH, PHRASE_LENGTH = 4_096, 10_000, 200
 TOP_LIMIT = 200
 
 ImageId = Annotated[str, Field(max_length=ID_LENGTH)]
-Phrases = Annotated[list[Annotated[str, Field(max_length=TEXT_LENGTH)]], Field(max_length=32)]
+Phrases = Annotated[list[Annotated[str, Field(max_length=PHRASE_LENGTH)]], Field(max_length=32)]
 Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 

@@ -57,6 +57,7 @@ def publish(
     listed: Sequence[str],
     refused: Sequence[RefusedImage],
     allow_shrink: bool,
+    moved: bool,
     approximate_from: int,
     approximate: WriteApproximate,
 ) -> Manifest:
@@ -64,11 +65,11 @@ def publish(
 
     Writes nothing if nothing changed; a damaged version counts as none. `listed` names all images of the collection:
     each has to be indexed or refused. From `approximate_from` images on, `approximate` writes and measures an
-    approximate index. Raises StorageError if the index belongs to another collection, if it would lose more than a
-    fifth of its images and `allow_shrink` is not set, and if the new version fails its checks: it is then discarded,
-    and the previous version stays current.
+    approximate index. Raises StorageError if the index belongs to another collection and this one is not `moved` from
+    there, if it would lose more than a fifth of its images and `allow_shrink` is not set, and if the new version fails
+    its checks: it is then discarded, and the previous version stays current.
     """
-    check_owner(workspace, name, collection)
+    check_owner(workspace, name, collection, moved)
     before = _undamaged(workspace, name)
     changes = _compare(workspace, before, images)
     _check_shrink(_recorded(workspace, name), collection, images.num_rows, changes.removed, allow_shrink)
@@ -93,12 +94,13 @@ def publish(
     return manifest
 
 
-def check_owner(workspace: Workspace, name: str, collection: str) -> None:
-    """Raise StorageError if the index name is invalid or taken by another collection."""
+def check_owner(workspace: Workspace, name: str, collection: str, moved: bool) -> None:
+    """Raise StorageError if the index name is invalid or taken by another collection, unless that was `moved`."""
     before = _recorded(workspace, name)
-    if before is not None and before.collection != collection:
+    if before is not None and before.collection != collection and not moved:
         raise StorageError(
-            f"The index {name!r} belongs to {before.collection}; choose another --name for {collection}."
+            f"The index {name!r} belongs to {before.collection}. If that collection was moved to {collection}, "
+            "add --moved; otherwise choose another --name."
         )
 
 

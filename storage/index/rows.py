@@ -12,6 +12,8 @@ from storage.index.verify import changed_files
 from storage.tables import matrix, read_table
 from storage.workspace import Workspace
 
+IN_MEMORY = 2**29  # bytes of vectors up to which they are read into memory
+
 
 def index_rows(workspace: Workspace, manifest: Manifest, columns: list[str]) -> pa.Table:
     """Return the rows of a version in id order."""
@@ -33,9 +35,10 @@ def captions_of(rows: pa.Table) -> pa.ChunkedArray:
 
 
 def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
-    """Return embedding_ND, float16, of a version in id order, memory-mapped.
+    """Return embedding_ND, float16, of a version in id order; memory-mapped from IN_MEMORY bytes on.
 
-    The raw file is rebuilt from the parts if it is missing or damaged.
+    The raw file is rebuilt from the parts if it is missing or damaged. Reading a mapped file that is truncated later
+    kills the process: see `vectors_intact`.
     """
     shape = manifest.images, manifest.dimension
     if not manifest.images:
@@ -45,7 +48,27 @@ def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
         with fresh_file(folder / RAW) as temporary, temporary.open("wb") as raw:
             for part in manifest.parts:
                 matrix(read_table(folder / part, ["embedding"])["embedding"]).tofile(raw)
+    if _size(manifest) < IN_MEMORY:
+        return np.fromfile(folder / RAW, np.float16).reshape(shape)
     return np.memmap(folder / RAW, np.float16, "c", shape=shape)  # copy-on-write: torch warns of read-only memory
+
+
+def vectors_intact(workspace: Workspace, manifest: Manifest) -> bool:
+    """Return whether vectors opened earlier can be read: they are in memory, or their mapped file has its full size.
+
+    A file that was removed or replaced stays readable for those who mapped it.
+    """
+    if _size(manifest) < IN_MEMORY:
+        return True
+    try:
+        return (_folder(workspace, manifest) / RAW).stat().st_size >= _size(manifest)
+    except FileNotFoundError:
+        return True
+
+
+def _size(manifest: Manifest) -> int:
+    """Return the bytes of the raw file."""
+    return 2 * manifest.images * manifest.dimension
 
 
 def approximate_file(workspace: Workspace, manifest: Manifest) -> Path | None:

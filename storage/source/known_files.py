@@ -39,6 +39,8 @@ def _key(place: str) -> str:
 
 def _connect(path: Path) -> sqlite3.Connection:
     """Open the database, replacing it if it is damaged."""
+    if path.is_symlink():  # it may lead to somebody else's database
+        path.unlink()
     table = "CREATE TABLE IF NOT EXISTS digest (path TEXT PRIMARY KEY, stamp TEXT, sha256 TEXT)"
     connection = sqlite3.connect(path)
     try:

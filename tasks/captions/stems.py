@@ -3,8 +3,9 @@
 import html
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import regex
@@ -13,12 +14,32 @@ if TYPE_CHECKING:
     from nltk.stem.snowball import SnowballStemmer
 
 _WORD = regex.compile(r"[\p{L}\p{N}][\p{L}\p{M}\p{N}]*")  # many scripts write vowels as marks
+_UNSPACED = regex.compile(
+    r"([\p{Han}\p{Hiragana}\p{Katakana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}\u30fc]\p{M}*)+"
+)  # scripts without spaces between words, in which pairs of characters take the place of words
+_CHARACTER = regex.compile(r"\P{M}\p{M}*")
 
 
 def tokenise(text: str) -> list[str]:
-    """Return the words of a text (HTML unescaped, NFKC, casefolded): runs of letters, combining marks and digits."""
-    words: list[str] = _WORD.findall(unicodedata.normalize("NFKC", html.unescape(text)).casefold())
-    return words
+    """Return the words of a text (HTML unescaped, NFKC, casefolded): runs of letters, combining marks and digits.
+
+    Scripts without spaces between words, such as Chinese, Japanese and Thai, give each pair of adjacent characters.
+    """
+    runs: list[str] = _WORD.findall(unicodedata.normalize("NFKC", html.unescape(text)).casefold())
+    return [word for run in runs for word in (_split(run) if _UNSPACED.search(run) else (run,))]
+
+
+def _split(run: str) -> Iterator[str]:
+    """Yield the pairs of characters of a run, or the only one, and the words of other scripts within it."""
+    start = 0
+    for match in _UNSPACED.finditer(run):
+        if match.start() > start:
+            yield run[start : match.start()]
+        characters = _CHARACTER.findall(match[0])
+        yield from map("".join, pairwise(characters)) if len(characters) > 1 else characters
+        start = match.end()
+    if start < len(run):
+        yield run[start:]
 
 
 @cache

@@ -1,8 +1,12 @@
 """How a collection is read. A split that the collection defines itself takes precedence over these settings."""
 
+import codecs
+from collections.abc import Mapping, Sequence
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from tasks.errors import InputError
 
 
 class CollectionConfig(BaseModel):
@@ -13,13 +17,40 @@ class CollectionConfig(BaseModel):
     image_column: str | None = Field(
         default=None, description="Table column with the image file names; null detects it."
     )
-    caption_column: str | None = Field(default=None, description="Table column with the captions; null detects it.")
+    caption_column: str | tuple[str, ...] | None = Field(
+        default=None, description="Table column with the captions, or a list of several; null detects it."
+    )
+    encoding: str | None = Field(
+        default=None, description="Encoding of text files, such as gbk; null means UTF-8, else it is detected."
+    )
     annotations: Literal["regions", "objects"] = Field(
         default="regions", description="Visual Genome: use region descriptions or object names as captions."
     )
     split_seed: int = Field(default=0, description="Seed of the split, if the collection has none.")
     validation_fraction: float = Field(default=0.1, ge=0, lt=1, description="Share of images held out for validation.")
     test_fraction: float = Field(default=0.1, ge=0, lt=1, description="Share of images held out for testing.")
+
+    @field_validator("encoding")
+    @classmethod
+    def _known_encoding(cls, encoding: str | None) -> str | None:
+        try:
+            return None if encoding is None else codecs.lookup(encoding).name
+        except LookupError:
+            raise ValueError(f"unknown encoding {encoding!r}; examples are cp1252, gbk and shift_jis") from None
+
+    @property
+    def caption_columns(self) -> tuple[str, ...]:
+        """The columns with captions that are named."""
+        if isinstance(self.caption_column, str):
+            return (self.caption_column,)
+        return self.caption_column or ()
+
+    def override(self, options: Mapping[str, str | Sequence[str]]) -> "CollectionConfig":
+        """Return the settings with some of them replaced, as options of the command line do. Raises InputError."""
+        try:
+            return CollectionConfig.model_validate({**self.model_dump(), **options})
+        except ValidationError as error:
+            raise InputError(f"{error.errors()[0]['msg'].removeprefix('Value error, ').capitalize()}.") from error
 
     @model_validator(mode="after")
     def _leave_some_to_train_on(self) -> Self:

@@ -6,6 +6,7 @@ or an unrelated table, is no second candidate. A folder of images alone is the l
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import BinaryIO
 
 from tasks.collection.config import CollectionConfig
 from tasks.collection.readers.coco import Coco
@@ -13,13 +14,15 @@ from tasks.collection.readers.flickr8k import Flickr8k
 from tasks.collection.readers.flickr30k import Flickr30k
 from tasks.collection.readers.folder import Folder
 from tasks.collection.readers.imagefolder import ImageFolder
+from tasks.collection.readers.karpathy import Karpathy
 from tasks.collection.readers.sidecar import Sidecar
 from tasks.collection.readers.table import Table
+from tasks.collection.readers.takeout import Takeout
 from tasks.collection.readers.visual_genome import VisualGenome
 from tasks.collection.records import Files, Problem, Reader, Reading
 from tasks.errors import InputError
 
-SPECIFIC: tuple[Reader, ...] = (Flickr8k(), Flickr30k(), Coco(), VisualGenome(), ImageFolder())
+SPECIFIC: tuple[Reader, ...] = (Flickr8k(), Flickr30k(), Coco(), Karpathy(), VisualGenome(), ImageFolder(), Takeout())
 TABLE, SIDECAR, FOLDER = Table(), Sidecar(), Folder()
 READERS: dict[str, Reader] = {reader.name: reader for reader in (*SPECIFIC, TABLE, SIDECAR, FOLDER)}
 WITH_COLUMNS = ("imagefolder", "table")
@@ -35,18 +38,27 @@ def read_collection(
     if format is not None and format not in READERS:
         raise InputError(f"Unknown format {format!r}; choose one of {', '.join(READERS)}.")
     config = config or CollectionConfig()
+    files = replace(files, encoding=config.encoding)
+    opened: set[str] = set()
+
+    def note_opened(path: str) -> BinaryIO:
+        opened.add(path)
+        return files.open(path)
+
     try:
         reader = READERS[format] if format else _detect(files, config)
-        reading = reader.read(files, images, config)
+        reading = reader.read(replace(files, open=note_opened), images, config)
     except OSError as error:
         raise InputError(f"Cannot read a file of the collection: {error}.") from error
-    return replace(reading, problems=(*reading.problems, *_unused_columns(reading.format, config)))
+    problems = (*reading.problems, *_unused_columns(reading.format, config))
+    return replace(reading, problems=problems, opened=frozenset(opened))
 
 
 def _unused_columns(format: str, config: CollectionConfig) -> Iterator[Problem]:
     """Yield the columns that the settings name for a format without columns."""
-    for column in (config.image_column, config.caption_column):
-        if column is not None and format not in WITH_COLUMNS:
+    named = [config.image_column, *config.caption_columns] if format not in WITH_COLUMNS else []
+    for column in named:
+        if column is not None:
             yield Problem("unused-column", column, f"the {format} format has no columns; the option is ignored")
 
 

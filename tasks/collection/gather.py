@@ -11,6 +11,7 @@ from tasks.collection.formats import read_collection
 from tasks.collection.image_info import ImageInfo, inspect_file, paths_to_inspect
 from tasks.collection.image_names import is_image
 from tasks.collection.missing import suggest_files
+from tasks.collection.other_files import HEAD, other_files
 from tasks.collection.parsing.reading_progress import ReportProgress, with_progress
 from tasks.collection.records import Files, Problem, Reading
 
@@ -39,7 +40,7 @@ def gather(
     info |= _inspect_all([path for path in paths if path not in known], images, workers, progress)
     info |= {path: ImageInfo("", 0, 0, reason) for kind, path, reason in images.skipped if kind != "dead-link"}
     hints = _hints(reading, info, former_digests)
-    problems = (*reading.problems, *_not_files(reading, files, images))
+    problems = (*reading.problems, *_not_files(reading, files, images), *_ignored(reading, files, images))
     return assemble(replace(reading, problems=problems), info, config, hints)
 
 
@@ -64,6 +65,21 @@ def _not_files(reading: Reading, files: Files, images: Files) -> list[Problem]:
     items = {item.path for item in reading.items}
     skipped = dict.fromkeys([*files.skipped, *images.skipped])
     return [Problem(kind, path, reason) for kind, path, reason in skipped if path not in items]
+
+
+def _ignored(reading: Reading, files: Files, images: Files) -> list[Problem]:
+    """Return what is a regular file, but neither an item nor read by the reader nor reported by it."""
+
+    def head(path: str) -> bytes:
+        try:
+            with (images if path in in_images else files).open(path) as stream:
+                return stream.read(HEAD)
+        except OSError:
+            return b""
+
+    in_images = frozenset(images.paths)
+    paths = sorted({*files.paths, *images.paths} - {item.path for item in reading.items})
+    return other_files(paths, reading.opened, (problem.item for problem in reading.problems), head)
 
 
 def _inspect_all(paths: Sequence[str], images: Files, workers: int, progress: ReportProgress) -> dict[str, ImageInfo]:

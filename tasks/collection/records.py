@@ -15,11 +15,13 @@ class Files:
     """The files below one root: sorted paths relative to it, separated by `/`, and a function that opens one.
 
     `skipped` lists kind, path and reason of entries that are not regular files: dead links, pipes, repeated folders.
+    `encoding` is that of the text files, if it is known.
     """
 
     paths: Sequence[str]
     open: Callable[[str], BinaryIO]
     skipped: Sequence[tuple[str, str, str]] = ()
+    encoding: str | None = None
 
     def read(self, path: str) -> bytes:
         """Return all bytes of one file. Raises OSError."""
@@ -54,12 +56,16 @@ class Problem:
 
 @dataclass(frozen=True)
 class Reading:
-    """Everything a reader found. If `has_splits`, the dataset defines its own splits and none is drawn."""
+    """Everything a reader found, and the files it opened.
+
+    If `has_splits`, the dataset defines its own splits and none is drawn.
+    """
 
     format: str
     items: Sequence[Item]
     problems: Sequence[Problem] = field(default_factory=tuple)
     has_splits: bool = False
+    opened: frozenset[str] = frozenset()
 
 
 class Reader(Protocol):

@@ -51,7 +51,10 @@ def digest_collection(workspace: Workspace, source: Source) -> str:
     return hashlib.sha256("".join(digests).encode()).hexdigest()
 
 
-@stage("collection", libraries=("faiss-cpu", "imagehash", "pillow", "pillow-heif", "pyarrow", "scipy"))
+@stage(
+    "collection",
+    libraries=("charset-normalizer", "faiss-cpu", "imagehash", "pillow", "pillow-heif", "pyarrow", "scipy"),
+)
 def read_collection(
     run: StageRun,
     content: str,  # noqa: ARG001  the digest of all files, which is part of the key

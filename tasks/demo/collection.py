@@ -10,7 +10,7 @@ from tasks.demo.scenes import make_scenes
 from tasks.demo.wording import word_captions
 from tasks.errors import InputError
 
-_RECORD = "collection.json"
+_RECORD, _FORMER_RECORD = ".collection.json", "collection.json"  # a hidden file is no part of the collection
 _MAKER = {
     "maker": "scenekin demo",
     "version": "1",  # increase when drawings or captions change, so that the collection is created again
@@ -25,8 +25,8 @@ def write_collection(folder: Path, count: int = 600, seed: int = 0) -> None:
     complete. Raises InputError if the folder contains anything else.
     """
     record = json.dumps({**_MAKER, "count": count, "seed": seed})
-    found = (folder / _RECORD).read_text(encoding="utf-8") if (folder / _RECORD).is_file() else ""
-    if found == record and sum(1 for _ in folder.glob("*/*.jpg")) == count:
+    found = "".join(_text(folder / name) for name in (_RECORD, _FORMER_RECORD))
+    if found == record and (folder / _RECORD).is_file() and sum(1 for _ in folder.glob("*/*.jpg")) == count:
         return
     if folder.exists() and _MAKER["maker"] not in found:
         raise InputError(f"{folder} is not the demo's collection; remove it or use another folder.")
@@ -38,6 +38,10 @@ def write_collection(folder: Path, count: int = 600, seed: int = 0) -> None:
         if folder.exists():
             folder.rename(Path(temporary) / "former")
         complete.rename(folder)
+
+
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
 
 
 def _write_splits(folder: Path, count: int, seed: int) -> None:

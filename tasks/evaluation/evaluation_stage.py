@@ -15,20 +15,21 @@ from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import vocabulary_from
 from tasks.errors import InputError
-from tasks.evaluation.baselines import GAP, RMAC, baseline_embeddings
+from tasks.evaluation.baselines import Features, baseline_embeddings
 from tasks.evaluation.charts import curve_chart, scatter_chart
+from tasks.evaluation.config import BLOCKS
 from tasks.evaluation.examples import Gallery, make_examples, make_steered_examples
 from tasks.evaluation.inputs import EvaluationData
 from tasks.evaluation.rankings import rank_images, relevance_blocks
 from tasks.evaluation.sheets import Example
 from tasks.evaluation.steering import WordMetrics, measure_words
 from tasks.evaluation.summary import MethodSummary, best_methods, best_of, summarise
-from tasks.features.descriptors import Descriptors, load_descriptors
+from tasks.features.descriptors import load_descriptors
 from tasks.images.decode import decode
 from tasks.metrics.ranked import drop_self
 from tasks.metrics.truth import draw_queries
 from tasks.model.architectures import ARCHITECTURES
-from tasks.model.config import BackboneConfig, PoolingConfig
+from tasks.model.config import BackboneConfig
 from tasks.model.text_model import TextModel, load_text
 from tasks.search.modifiers import move_queries
 
@@ -130,19 +131,17 @@ def _steered(
 
 
 def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, seed: int) -> dict[str, np.ndarray]:
-    channels = ARCHITECTURES[backbone.name].channels
+    architecture = ARCHITECTURES[backbone.name]
 
-    def descriptors(images: Artifact, split: str, features: Artifact, pooling: PoolingConfig) -> Descriptors:
+    def features(images: Artifact, split: str, descriptors: Artifact) -> Features:
         digests = read_table(run.open(images) / f"captioned/{split}.parquet", ["sha256"])["sha256"].to_pylist()
-        return load_descriptors(run.open(features), digests, pooling, channels)
+        folder = run.open(descriptors)
+        return lambda pooling: load_descriptors(folder, digests, pooling, sum(architecture.block_channels(pooling)))
 
-    train = (data.train_images, "train", data.train_features)
-    split = (data.images, data.split, data.features)
     return baseline_embeddings(
-        descriptors(*train, GAP),
-        descriptors(*train, RMAC),
-        descriptors(*split, GAP),
-        descriptors(*split, RMAC),
+        features(data.train_images, "train", data.train_features),
+        features(data.images, data.split, data.features),
+        architecture.block_channels(BLOCKS),
         seed=seed,
     )
 

@@ -141,30 +141,33 @@ def _take(value_QK: np.ndarray, place_QD: np.ndarray, filled_QD: np.ndarray) -> 
 
 
 def _ndcg(gain_QD: Floats, ideal_QD: Floats, at: Sequence[int]) -> Floats:
-    column_R = np.asarray(at, np.intp) - 1
     discount_D = 1 / np.log2(np.arange(gain_QD.shape[1]) + 2)
-    dcg_QR, ideal_QR = (np.cumsum(each * discount_D, axis=1)[:, column_R] for each in (gain_QD, ideal_QD))
+    dcg_QR, ideal_QR = (_sums(each * discount_D, at) for each in (gain_QD, ideal_QD))
     return np.divide(dcg_QR, ideal_QR, out=np.full_like(dcg_QR, np.nan), where=ideal_QR > 0)
 
 
 def _pcc(score_QD: Floats, relevance_QD: Floats, filled_QD: np.ndarray, at: Sequence[int]) -> Floats:
-    column_R = np.asarray(at, np.intp) - 1
-    count_QD = np.maximum(np.cumsum(filled_QD, axis=1), 1)
+    count_QR = np.maximum(_sums(filled_QD.astype(np.float64), at), 1)
+    count_Q1 = np.maximum(filled_QD.sum(axis=1, keepdims=True), 1)
     x_QD, y_QD = (
-        np.where(filled_QD, each - each.sum(axis=1, keepdims=True) / count_QD[:, -1:], 0)
-        for each in (score_QD, relevance_QD)
+        np.where(filled_QD, each - each.sum(axis=1, keepdims=True) / count_Q1, 0) for each in (score_QD, relevance_QD)
     )
+    sum_x_QR, sum_y_QR = _sums(x_QD, at), _sums(y_QD, at)
 
-    def co(a_QD: Floats, b_QD: Floats) -> Floats:
-        product_QD = np.cumsum(a_QD * b_QD, axis=1) - np.cumsum(a_QD, axis=1) * np.cumsum(b_QD, axis=1) / count_QD
-        at_QR: Floats = product_QD[:, column_R]
-        return at_QR
-
-    def spread(centred_QD: Floats, value_QD: Floats) -> Floats:
-        largest_QR = np.maximum.accumulate(np.abs(value_QD), axis=1)[:, column_R]
-        square_QR = co(centred_QD, centred_QD)
-        constant_QR = square_QR <= (_CONSTANT * largest_QR) ** 2 * count_QD[:, column_R]
+    def spread(value_QD: Floats, centred_QD: Floats, sum_QR: Floats) -> Floats:
+        square_QR = _sums(centred_QD**2, at) - sum_QR**2 / count_QR
+        largest_Q1 = np.abs(value_QD).max(axis=1, keepdims=True)
+        constant_QR = square_QR <= (_CONSTANT * largest_Q1) ** 2 * count_QR
         return np.where(constant_QR, np.nan, np.sqrt(np.maximum(square_QR, 0)))
 
-    correlation_QR: Floats = co(x_QD, y_QD) / (spread(x_QD, score_QD) * spread(y_QD, relevance_QD))
+    product_QR = _sums(x_QD * y_QD, at) - sum_x_QR * sum_y_QR / count_QR
+    correlation_QR: Floats = product_QR / (spread(score_QD, x_QD, sum_x_QR) * spread(relevance_QD, y_QD, sum_y_QR))
     return np.clip(correlation_QR, -1, 1)
+
+
+def _sums(value_QD: Floats, at: Sequence[int]) -> Floats:
+    """Sum the first R values for each R in `at`, ascending → sum_QR."""
+    if not at:
+        return np.empty((len(value_QD), 0))
+    segments_QR = np.add.reduceat(value_QD[:, : at[-1]], [0, *at[:-1]], axis=1)
+    return np.cumsum(segments_QR, axis=1)

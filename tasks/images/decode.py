@@ -10,6 +10,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from tasks.errors import InputError
+from tasks.images.signatures import is_heic
 
 MAX_PIXELS = 178_956_970
 BACKGROUND = (255, 255, 255)  # shown behind transparent pixels
@@ -88,9 +89,15 @@ def _opened(data: bytes) -> Iterator[Image.Image]:
     except UnreadableImage:
         raise
     except UnidentifiedImageError:
-        raise UnreadableImage("empty file" if not data else "not an image, or of an unknown type") from None
+        raise UnreadableImage(_why_unidentified(data)) from None
     except Exception as error:  # Pillow's plugins raise nearly anything on damaged bytes
         raise UnreadableImage(" ".join(str(error).split()).rstrip(".") or type(error).__name__) from None
+
+
+def _why_unidentified(data: bytes) -> str:
+    if is_heic(data):
+        return 'HEIC images need an extra: pip install "scenekin[heif]"'
+    return "not an image, or of an unknown type" if data else "empty file"
 
 
 def _swaps_sides(image: Image.Image) -> bool:

@@ -27,7 +27,7 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
     except Exception as error:
         raise InputError(
             f"The model in {folder} cannot be loaded ({type(error).__name__}); "
-            "train it again and use the new version with --model challenger."
+            "train it again and index with the new version, the challenger."
         ) from error
     return model.eval().to(device)
 

@@ -111,5 +111,5 @@ def load_text(folder: Path) -> TextModel | None:
     except (OSError, ValueError, KeyError, SafetensorError) as error:
         raise InputError(
             f"The text embedding of the model in {folder} cannot be loaded ({type(error).__name__}); "
-            "train it again and use the new version with --model challenger."
+            "train it again and index with the new version, the challenger."
         ) from error

@@ -7,20 +7,18 @@ to a model that another version of scenekin registered.
 import hashlib
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-
-from tasks.source import closure
 
 MODULE = "tasks.registry.pyfunc"
 FIRST_PARTY_IMPORT = re.compile(r"^(\s*from )(tasks\.[\w.]+ import )", re.MULTILINE)
 
 
-def write_bundle(folder: Path) -> Path:
-    """Copy the modules that the served model imports into a package in `folder`; return the model's definition."""
-    sources = {module: _file_of(module) for module in sorted(closure({MODULE}))}
+def write_bundle(folder: Path, modules: Iterable[str]) -> Path:
+    """Copy MODULE and the first-party modules it imports into a package in `folder`; return the model's definition."""
+    sources = {module: _file_of(module) for module in sorted(modules)}
     texts = {module: file.read_text(encoding="utf-8") for module, file in sources.items()}
     package = f"scenekin_model_{hashlib.sha256(repr(sorted(texts.items())).encode()).hexdigest()[:12]}"
     for module, text in texts.items():

@@ -22,8 +22,9 @@ from tasks.captions.vocabulary import vocabulary_from
 from tasks.collection.records import SPLITS
 from tasks.evaluation.report import Report
 from tasks.model.config import load_config
-from tasks.registry.bundle import importable, write_bundle
+from tasks.registry.bundle import MODULE, importable, write_bundle
 from tasks.registry.card import CardContent, Counts, changed_settings, write_card
+from tasks.source import closure
 
 REQUIREMENTS = (
     "mlflow",
@@ -93,7 +94,7 @@ def register_model(
     run_id = ensure_run(workspace, run_id, best)
     with tempfile.TemporaryDirectory() as folder:
         package = ModelPackage(
-            python_model=write_bundle(Path(folder)),
+            python_model=write_bundle(Path(folder), closure({MODULE})),
             code=Path(folder),
             input_example=pd.DataFrame({"image": [_example()]}),
             requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS),

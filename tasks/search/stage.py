@@ -31,6 +31,7 @@ def publish_index(
     registered: Registered,
     source: Source,
     allow_shrink: bool,
+    moved: bool,
     config: IndexConfig,
 ) -> Manifest:
     """Publish the embedded images of a collection as the current version. Raises StorageError."""
@@ -59,6 +60,7 @@ def publish_index(
         listed=[*images["image_id"].to_pylist(), *(refusal.item for refusal in unusable)],
         refused=sorted([*refused, *unusable], key=lambda refusal: refusal.item),
         allow_shrink=allow_shrink,
+        moved=moved,
         approximate_from=config.approximate_from,
         approximate=write_approximate,
     )

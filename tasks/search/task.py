@@ -9,10 +9,10 @@ from storage.workspace import Workspace
 from tasks.search.config import IndexConfig
 
 
-def check_index(workspace: Workspace, name: str, source: Source) -> None:
+def check_index(workspace: Workspace, name: str, source: Source, moved: bool) -> None:
     """Check the request before any work. Raises StorageError for a missing or another collection, or a bad name."""
     source.trees()  # a missing collection is reported first
-    check_owner(workspace, name, source.url)
+    check_owner(workspace, name, source.url, moved)
 
 
 def publish_index(
@@ -23,6 +23,7 @@ def publish_index(
     registered: Registered,
     source: Source,
     allow_shrink: bool,
+    moved: bool,
     config: IndexConfig,
 ) -> Manifest:
     """Publish images and embeddings as the current version of an index, then delete old versions.
@@ -31,4 +32,4 @@ def publish_index(
     """
     from tasks.search.stage import publish_index as run_publication
 
-    return run_publication(workspace, name, collection, embedding, registered, source, allow_shrink, config)
+    return run_publication(workspace, name, collection, embedding, registered, source, allow_shrink, moved, config)

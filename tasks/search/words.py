@@ -15,7 +15,7 @@ from tasks.model.text_model import TextModel
 from tasks.search.modifiers import steer
 
 WEIGHT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)")
-MAX_PHRASE, MAX_TEXT = 200, 2_000  # characters of a term and of a text query
+MAX_LENGTH = 10_000  # characters of a term or a text query
 MAX_TERMS = 64
 MAX_WEIGHT, MAX_STRENGTH = 100.0, 1e9  # of a term, and of α and β; larger values overflow
 UNKNOWN = "not in any caption"
@@ -75,9 +75,9 @@ class Term:
 def read_term(given: str, text: TextModel) -> Term:
     """Parse a term: `snow:2` is the word snow with weight 2; to end in a number itself, it needs a weight: `16:9:1`.
 
-    Raises InputError for a weight outside 0…100 or more than MAX_PHRASE characters.
+    Raises InputError for a weight outside 0…100 or more than MAX_LENGTH characters.
     """
-    _check_length("A term", given, MAX_PHRASE)
+    _check_length("A term", given)
     head, _, tail = (part.strip() for part in given.rpartition(":"))
     weighted = bool(head) and WEIGHT.fullmatch(tail) is not None
     plain, weight = (given.rpartition(":")[0].rstrip(), float(tail)) if weighted else (given, 1.0)
@@ -97,7 +97,7 @@ def read_words(
     """
     if len(add) + len(remove) > MAX_TERMS:
         raise InputError(f"A search takes at most {MAX_TERMS} terms, not {len(add) + len(remove)}.")
-    _check_length("A text query", query, MAX_TEXT)
+    _check_length("A text query", query)
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 <= value <= MAX_STRENGTH:
             raise InputError(f"{name} must be a number from 0 to {MAX_STRENGTH:.0e}, not {value}.")
@@ -142,9 +142,9 @@ def _why_ignored(term: Term, text: TextModel) -> str | None:
     return UNKNOWN if len(unknown) == len(words) else TOO_COMMON
 
 
-def _check_length(what: str, text: str, limit: int) -> None:
-    if len(text) > limit:
-        raise InputError(f"{what} has at most {limit:,} characters; {text[:20]!r}… has {len(text):,}.")
+def _check_length(what: str, text: str) -> None:
+    if len(text) > MAX_LENGTH:
+        raise InputError(f"{what} has at most {MAX_LENGTH:,} characters; {text[:20]!r}… has {len(text):,}.")
 
 
 def _any_of(words: Sequence[str]) -> str:

@@ -6,6 +6,8 @@ from pydantic import ValidationError
 from flows.config import Config
 from tasks.features.task import extract_features
 
+BASELINES = ["gap", "rmac_max", "rmac_mean", "blocks"]
+
 
 def config(**values: Any) -> Config:
     return Config.model_validate(values)
@@ -20,16 +22,16 @@ def test_a_default_is_there_for_everything() -> None:
 
 
 def test_the_baselines_poolings_are_always_among_the_features() -> None:
-    assert poolings(config(candidates=["regression"])) == ["gap", "rmac_max", "blocks"]
-    assert poolings(config()) == ["gap", "rmac_max", "rmac_mean", "blocks"]
-    assert poolings(config(v_v={"pooling": {"kind": "gem"}})) == ["gap", "rmac_max", "gem", "blocks"]
+    assert poolings(config(candidates=["regression"])) == BASELINES
+    assert poolings(config()) == BASELINES
+    assert poolings(config(v_v={"pooling": {"kind": "gem"}})) == [*BASELINES, "gem"]
 
 
 def test_no_pooling_is_computed_twice() -> None:
     regression = {"pooling": {"kind": "gap"}}
-    assert poolings(config(regression=regression, v_v={"pooling": {"kind": "gap"}})) == ["gap", "rmac_max"]
+    assert poolings(config(regression=regression, v_v={"pooling": {"kind": "gap"}})) == BASELINES
     scaled = {"pooling": {"kind": "rmac_max", "scales": 3}}
-    assert poolings(config(regression=regression, v_v=scaled)) == ["gap", "rmac_max", "rmac_max"]
+    assert poolings(config(regression=regression, v_v=scaled)) == [*BASELINES, "rmac_max"]
     with pytest.raises(ValidationError, match="one descriptor per image"):
         config(regression={"pooling": {"kind": "rmac_max"}})
 

@@ -11,8 +11,10 @@ METHODS = {
     "captions",
     "baseline_gap",
     "baseline_gap_centred",
+    "baseline_blocks_centred",
     "baseline_rmac",
     "baseline_rmac_pca",
+    "baseline_rmac_mean_white",
     "v_v",
     "regression",
 }

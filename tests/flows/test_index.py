@@ -136,7 +136,7 @@ def test_a_refresh_embeds_what_is_new(indexed: Trained) -> None:
     assert answer["index"]["version"] == 2
     refused = {refusal["item"]: refusal["reason"] for refusal in answer["refused"]}
     assert refused.keys() == {"train/zz-broken.jpg", "test/torn.jpg", f"test/{removed.name}"}
-    assert "no file" in refused[f"test/{removed.name}"]
+    assert "no such file" in refused[f"test/{removed.name}"]
     assert "truncated" in refused["test/torn.jpg"]
     ids = embeddings(indexed.workspace).index
     assert "test/zz.jpg" in ids
@@ -227,10 +227,12 @@ def change_bytes(file: Path, target: Path) -> None:
         image.save(target, quality=71)
 
 
-def test_another_collection_needs_another_name(trained_copy: Trained) -> None:
+def test_another_collection_needs_another_name_and_a_moved_one_its_option(trained_copy: Trained) -> None:
     sentence = trained_copy.run("index").sentence
     assert "'main'" in sentence
-    assert "--name" in sentence
+    assert "add --moved; otherwise choose another --name" in sentence
+    assert counts(trained_copy.run("index", "--moved").answer) == (0, 0, 0, 141)
+    assert counts(trained_copy.run("index").answer) == (0, 0, 0, 141)
 
 
 def test_an_index_is_its_collections_by_whichever_path(indexed: Trained, monkeypatch: pytest.MonkeyPatch) -> None:

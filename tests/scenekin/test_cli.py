@@ -151,7 +151,7 @@ def test_the_papers_table_has_a_row_for_each_method(trained: Trained) -> None:
         figures = answer["methods"][name]
         expected = [figure for auc in ("ndcg_auc", "pcc_auc") for figure in (figures[auc], *figures[f"{auc}_interval"])]
         assert told == pytest.approx(expected, abs=0.051)
-    assert len({row.index("[", 32) for row in rows}) == 1
+    assert len({row.index("(", 32) for row in rows}) == 1
     assert Path(report.removeprefix("Report: ")).is_file()
 
 
@@ -320,7 +320,7 @@ def captions_without_words(folder: Path, _: Trained) -> str:
     for file in folder.glob("*/metadata.jsonl"):
         rows = [json.loads(line) | {"captions": ["?!"]} for line in file.read_text().splitlines()]
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return "caption"
+    return "No caption of the train split has a word"
 
 
 COLLECTIONS = [
@@ -374,7 +374,7 @@ def test_options_name_what_is_there(command: str, options: list[str], trained_co
         (["--set", "regression.dimension"], "key=value"),
         (["--config", "/none.yaml"], "No such settings file or preset: '/none.yaml'; presets are all-methods, "),
         (["--set", "runtime.device=tpu"], "runtime.device cannot be 'tpu'"),
-        (["--set", "backbone.name=resnet18", "--set", "backbone.weights=/none.pth"], "No weights file at /none.pth"),
+        (["--set", "backbone.name=resnet18", "--set", "backbone.weights=/none.pth"], "No such weights file: /none.pth"),
     ],
 )
 def test_settings_have_to_be_usable(options: list[str], words: str, trained_copy: Trained) -> None:
@@ -409,7 +409,7 @@ def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.Monkey
     ("arguments", "words"),
     [
         (["none.jpg"], "No such file: 'none.jpg'; to search by text, use --text."),
-        (["."], "Cannot read '.': Is a directory"),
+        (["."], "'.' is a folder; to search by each of its images, name a file with --out."),
         (["words.txt"], "Cannot decode 'words.txt': not an image, or of an unknown type"),
         (["words.txt", "--id", "x"], "Give exactly one query"),
         ([], "Give exactly one query"),

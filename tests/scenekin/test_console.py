@@ -30,7 +30,7 @@ def test_verbose_logs_and_quiet_prints_results_alone(trained: Trained) -> None:
 
 def test_quiet_shows_no_progress_but_errors(trained: Trained, tmp_path: Path) -> None:
     command = "search", "--ids", "all", "--workspace", trained.workspace, "--out"
-    assert "Searching" in scenekin(*command, tmp_path / "out.csv").err
+    assert "searching: 141 in" in scenekin(*command, tmp_path / "out.csv").err
     assert scenekin("--quiet", *command, tmp_path / "out.csv").err == ""
     assert scenekin("--quiet", *command, tmp_path / "none" / "out.csv").sentence
 
@@ -67,10 +67,11 @@ def test_an_image_is_shown_by_path_id_and_caption(trained: Trained, monkeypatch:
 def test_indexing_again_counts_refusals_that_are_known(trained_copy: Trained) -> None:
     command = "index", trained_copy.collection, "--name", "copy", "--workspace", trained_copy.workspace
     first = scenekin(*command).out
-    assert "Index copy version 1: 141 images (141 added, 0 changed, " in first
-    assert "  refused train/zz-broken.jpg: not an image of a known type" in first
+    assert "Index copy version 1: 141 images (141 added), 1 refused, " in first
+    assert "  refused train/zz-broken.jpg: not an image, or of an unknown type" in first
     again = scenekin(*command).out
     assert "zz-broken.jpg" not in again
+    assert "Index copy version 1: 141 images (no changes), 1 refused, " in again
     assert "  1 refused as before; --json lists all\n" in again
     (trained_copy.collection / "extra" / "torn.jpg").write_bytes(b"")
     third = scenekin(*command).out
@@ -92,6 +93,6 @@ def test_renames_are_counted_where_the_index_tells_them() -> None:
         stages=[],
     )
     assert index_text(result).splitlines() == [
-        "Index main version 2: 20 images (1 added, 2 changed, 10 renamed, 0 removed), 0 refused, 1.5 s",
+        "Index main version 2: 20 images (1 added, 2 changed, 10 renamed), 0 refused, 1.5 s",
         "  problems: 1,200 no-caption, 1 bad-row; `scenekin check` lists them",
     ]

@@ -8,9 +8,10 @@ import pytest
 
 from storage.errors import StorageError
 from storage.faults import FaultPoint, inject
+from storage.mlflow_store import tracking_client
 from storage.models import ModelRef
 from storage.registry import ModelPackage, Registered, VersionInfo, find_model, register, renew_version
-from storage.tracking import RunPage, tracking_client, training_run
+from storage.tracking import RunPage, log_files, training_run
 from storage.workspace import Workspace
 
 DEFINITION = """
@@ -250,3 +251,50 @@ def test_an_interrupted_registration_is_completed_the_next_time(
     assert (renewed.version, renewed.aliases, renewed.reason) == (1, ("champion",), "the first version")
     assert renewed == find_model(workspace, "champion")
     assert described(workspace, renewed) == ("# card of one", "# card of one")
+
+
+# Values that the registry lost.
+
+
+@pytest.fixture
+def registered(empty: Workspace, package: ModelPackage, tmp_path: Path) -> Workspace:
+    """One registered model, to lose values of."""
+    workspace = Workspace(tmp_path / "workspace")
+    shutil.copytree(empty.root, workspace.root)
+    train_and_register(workspace, "one", package)
+    return workspace
+
+
+def test_lost_values_of_a_version_are_replaced(registered: Workspace) -> None:
+    before = find_model(registered, "champion")
+    client = tracking_client(registered)
+    for tag in ("reason", "candidates", "config", "method", "collection", "format"):
+        client.delete_model_version_tag("scenekin", "1", tag)
+    (registered.root / before.model.path / "config.json").write_text('{"method": "v_v"}')
+    found = find_model(registered, "champion")
+    assert (found.reason, found.config, found.candidates) == ("unknown", "{}", {"v_v": before.model})
+    client.set_model_version_tag("scenekin", "1", "candidates", "[")
+    (registered.root / before.model.path / "config.json").unlink()
+    assert find_model(registered, "1").candidates == {"scenekin": before.model}
+    assert renew(registered, before) == before
+
+
+def test_a_version_that_names_no_model_is_refused(registered: Workspace) -> None:
+    tracking_client(registered).delete_model_version_tag("scenekin", "1", "digest")
+    with pytest.raises(StorageError, match=r"^Version 1 in .*mlflow\.db does not name its model; run `scenekin train`"):
+        find_model(registered, "champion")
+
+
+def test_a_version_outlives_its_run_and_experiment(
+    registered: Workspace, package: ModelPackage, tmp_path: Path
+) -> None:
+    before, client = find_model(registered, "champion"), tracking_client(registered)
+    client.delete_run(before.run_id)
+    client.delete_experiment(client.get_experiment_by_name("scenekin").experiment_id)
+    changed = VersionInfo(before.candidates, before.config, "# changed")
+    renewed = renew_version(registered, before.model, changed)
+    assert renewed == before
+    assert client.get_model_version("scenekin", "1").description == "# changed"
+    (tmp_path / "report").mkdir()
+    log_files(registered, before.run_id, tmp_path / "report", "report")
+    assert train_and_register(registered, "two", package).version == 2

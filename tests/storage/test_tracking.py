@@ -12,7 +12,8 @@ from mlflow.tracking import MlflowClient
 
 from storage import tracking
 from storage.faults import FaultPoint, inject
-from storage.tracking import RunPage, log_files, tracking_client, training_run
+from storage.mlflow_store import tracking_client
+from storage.tracking import RunPage, log_files, training_run
 from storage.workspace import Workspace
 
 PAGE = RunPage("v_v", "(V,V)", "photos", "/archive/photos", "0123456789" * 7)

@@ -1,3 +1,5 @@
+import errno
+import os
 import re
 import signal
 import subprocess
@@ -46,9 +48,7 @@ def test_everything_lies_below_the_root(tmp_path: Path) -> None:
 def test_a_folder_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     for wrong in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(
-            StorageError, match=rf"Cannot write to the workspace {wrong}: .*; choose another with --workspace"
-        ):
+        with pytest.raises(StorageError, match=rf"Cannot write to the workspace {wrong}: .*"):
             open_workspace(wrong)
 
 
@@ -95,3 +95,36 @@ def test_a_holder_that_has_not_said_its_name_yet_is_another_process(tmp_path: Pa
         (tmp_path / "lock").write_text("")
         with pytest.raises(StorageError, match="in use by another process"), locked(workspace, "index"):
             pytest.fail("held twice")
+
+
+@pytest.mark.parametrize("make", ["link", "dangling link", "hard link", "pipe", "folder"])
+def test_a_lock_that_is_no_file_of_ours_is_not_opened(make: str, tmp_path: Path) -> None:
+    workspace, victim = open_workspace(tmp_path / "workspace"), tmp_path / "victim"
+    lock = workspace.root / "lock"
+    victim.write_text("valuable")
+    match make:
+        case "link":
+            lock.symlink_to(victim)
+        case "dangling link":
+            lock.symlink_to(tmp_path / "none")
+        case "hard link":
+            lock.hardlink_to(victim)
+        case "pipe":
+            os.mkfifo(lock)
+        case "folder":
+            lock.mkdir()
+    with pytest.raises(StorageError, match=f"^Cannot open the lock file {lock}: .*; remove it"), locked(workspace, "x"):
+        pytest.fail("locked")
+    assert victim.read_text() == "valuable"
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("number", [errno.ENOLCK, errno.EOPNOTSUPP])
+def test_a_file_system_without_locks_is_named(number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(_descriptor: object, _operation: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    sentence = f"^Cannot lock the workspace {tmp_path}: {os.strerror(number)}; .* with --workspace.$"
+    with pytest.raises(StorageError, match=sentence), locked(open_workspace(tmp_path), "train"):
+        pytest.fail("locked")

@@ -2,22 +2,38 @@
 
 import csv
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from tasks.collection.parsing.text import numbered_lines
 from tasks.collection.records import Problem
 
+SEPARATOR = re.compile(r"(sep=(.))\r?\n", re.IGNORECASE)
+
 Row = tuple[int, dict[str, str]]
 
 
 def read_csv(text: str, name: str, problems: list[Problem]) -> list[Row]:
-    """Return each row by column, with the line it starts on; the header decides between `,`, `;` and tab.
+    """Return each row by column, with the line it starts on.
 
-    Every value stays text. Rows that are badly quoted or have too few or too many fields are skipped and reported.
+    The delimiter is that of a first line `sep=;`, as Excel writes it, else the most frequent one of `,;|` and tab in
+    the header. Every value stays text. Rows that are badly quoted or have too few or too many fields are skipped and
+    reported.
     """
-    header = io.StringIO(text, newline="").readline()
-    return _rows(_records(text, max(",;\t", key=header.count), name, problems), name, problems)
+    named = SEPARATOR.match(text)
+    text = text[named.end(1) :] if named else text  # the line stays, empty, so that lines keep their numbers
+    header = io.StringIO(text.lstrip("\r\n"), newline="").readline()
+    delimiter = named[2] if named else max(",;\t|", key=header.count)
+    found: list[Problem] = []
+    rows = _rows(_records(text, delimiter, name, found), name, found)
+    if f'{delimiter} "' in text:
+        found_spaced: list[Problem] = []
+        spaced = _rows(_records(text, delimiter, name, found_spaced, skip_space=True), name, found_spaced)
+        if len(found_spaced) <= len(found):  # quotes after a space do quote
+            rows, found = spaced, found_spaced
+    problems += found
+    return rows
 
 
 def read_tsv(text: str, name: str, problems: list[Problem]) -> list[Row]:
@@ -48,8 +64,9 @@ def report_repeated_columns(columns: Iterable[str], name: str, line: int | None,
 def _rows(records: Iterable[tuple[int, list[str]]], name: str, problems: list[Problem]) -> list[Row]:
     """Return the records by the columns of the first one."""
     records = iter(records)
-    header = [column.strip() for column in next(records, (0, []))[1]]
-    report_repeated_columns(header, name, 1, problems)
+    first, fields = next(records, (1, []))
+    header = [column.strip() for column in fields]
+    report_repeated_columns(header, name, first, problems)
     rows = []
     for line, fields in records:
         if len(fields) < len(header) or any(fields[len(header) :]):
@@ -60,14 +77,16 @@ def _rows(records: Iterable[tuple[int, list[str]]], name: str, problems: list[Pr
     return rows
 
 
-def _records(text: str, delimiter: str, name: str, problems: list[Problem]) -> Iterator[tuple[int, list[str]]]:
+def _records(
+    text: str, delimiter: str, name: str, problems: list[Problem], *, skip_space: bool = False
+) -> Iterator[tuple[int, list[str]]]:
     """Yield well-formed records; after a broken one, parsing resumes on the next line, so that an open quote ends."""
     lines = io.StringIO(text, newline="").readlines()
     start = 0
     while start < len(lines):
         first = start
         rest = map(lines.__getitem__, range(first, len(lines)))
-        reader = csv.reader(rest, delimiter=delimiter, strict=True)
+        reader = csv.reader(rest, delimiter=delimiter, strict=True, skipinitialspace=skip_space)
         try:
             for fields in reader:
                 if fields:

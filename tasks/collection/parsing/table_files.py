@@ -1,21 +1,27 @@
-"""Reads the columns and rows of a .csv, .tsv, .jsonl or .parquet file."""
+"""Reads the columns and rows of a table: CSV, TSV, JSON, JSON Lines or Parquet, by its content."""
 
 import json
 import posixpath
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tasks.collection.image_names import is_image
 from tasks.collection.parsing.csv_rows import read_csv, read_tsv, report_repeated_columns
-from tasks.collection.parsing.text import decode_text, numbered_lines
+from tasks.collection.parsing.text import numbered_lines, read_text
 from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
 
 BATCH = 1024  # Parquet rows read at a time
+SAMPLE = 100  # values of a binary column that must be UTF-8 text
+TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
+EXTENSIONS = (*TEXT_TABLES, ".parquet")
+OTHER_FILES = {b"PK\x03\x04": "is an Excel workbook or ZIP archive", b"\x1f\x8b": "is a compressed file"}
 
 Row = tuple[int, dict[str, Any]]
 
@@ -24,37 +30,59 @@ Row = tuple[int, dict[str, Any]]
 class TableFile:
     """`columns` are in the file's order; `rows` returns the values of some of them, with the row's line or number.
 
-    Of a Parquet file only columns of text, lists of text or integers are included; no other is ever loaded.
+    Of a Parquet file only columns of text, lists of text or integers are included; no other is ever loaded. Those with
+    encoded images are `image_columns`.
     """
 
     columns: Sequence[str]
     rows: Callable[[Sequence[str]], Iterator[Row]]
+    image_columns: Sequence[str] = ()
 
 
 def open_table(files: Files, source: str, problems: list[Problem]) -> TableFile:
-    """Open a table by its file's extension; broken rows are skipped and reported.
+    """Open a table by its content; broken rows are skipped and reported.
 
     Raises InputError if the file is unreadable.
     """
-    extension = posixpath.splitext(source)[1].lower()
-    if extension == ".parquet":
+    with files.open(source) as stream:
+        head = stream.read(4)
+    for start, kind in OTHER_FILES.items():
+        if head.startswith(start):
+            raise InputError(f"{source} {kind}, not a table; unpack it or export it as CSV.")
+    if head == b"PAR1" or source.lower().endswith(".parquet"):
         return _open_parquet(files, source, problems)
-    text = decode_text(files.read(source), source, problems)
-    rows: Sequence[Row] = TEXT_TABLES[extension](text, source, problems)
+    rows = _text_rows(read_text(files, source, problems), source, problems)
     columns = dict.fromkeys(column for _, row in rows for column in row if column)
     return TableFile(tuple(columns), lambda _: iter(rows))
+
+
+def _text_rows(text: str, source: str, problems: list[Problem]) -> Sequence[Row]:
+    extension = posixpath.splitext(source)[1].lower()
+    if extension in (".jsonl", ".ndjson"):
+        return _json_lines(text, source, problems)
+    if extension == ".json" or (extension != ".csv" and text.lstrip()[:1] in ("{", "[")):
+        return _json_rows(text, source, problems)
+    header = text.partition("\n")[0]
+    if extension == ".tsv" or (extension != ".csv" and "\t" in header):
+        return read_tsv(text, source, problems)
+    return read_csv(text, source, problems)
 
 
 def _open_parquet(files: Files, source: str, problems: list[Problem]) -> TableFile:
     def rows(columns: Sequence[str]) -> Iterator[Row]:
         with _parquet(files, source) as file:
             batches = file.iter_batches(BATCH, columns=list(columns))
-            yield from enumerate((row for batch in batches for row in batch.to_pylist()), start=1)
+            for number, row in enumerate((row for batch in batches for row in batch.to_pylist()), start=1):
+                yield number, {column: _as_text(value) for column, value in row.items()}
 
     with _parquet(files, source) as file:
-        names = [column.name for column in file.schema_arrow if _may_hold_text(column.type)]
+        fields = list(file.schema_arrow)
+        binary = [field.name for field in fields if _is_binary(field.type)]
+        text = {name for name in binary if _is_text(file, name)}
+        names = [field.name for field in fields if _may_hold_text(field.type) or field.name in text]
+        images = [field.name for field in fields if _is_image(field.type)]
     report_repeated_columns(names, source, None, problems)
-    return TableFile(list(dict.fromkeys(names)), rows)
+    return TableFile(list(dict.fromkeys(names)), rows, [*images, *(name for name in binary if name not in text)])
 
 
 @contextmanager
@@ -74,7 +102,33 @@ def _may_hold_text(kind: pa.DataType) -> bool:
     return value in (pa.string(), pa.large_string(), pa.string_view(), pa.null()) or bool(pa.types.is_integer(kind))
 
 
-def _json_rows(text: str, source: str, problems: list[Problem]) -> list[Row]:
+def _is_binary(kind: pa.DataType) -> bool:
+    return kind in (pa.binary(), pa.large_binary(), pa.binary_view())
+
+
+def _is_image(kind: pa.DataType) -> bool:
+    """Return whether the type is that of Hugging Face's images: the bytes of a file, and its path."""
+    return bool(pa.types.is_struct(kind)) and kind.get_field_index("bytes") >= 0
+
+
+def _is_text(file: pq.ParquetFile, column: str) -> bool:
+    """Return whether a binary column contains UTF-8 text, as some programs write it."""
+    values = (value for batch in file.iter_batches(8, columns=[column]) for value in batch[column].to_pylist())
+    try:
+        for value in islice((value for value in values if value is not None), SAMPLE):
+            if b"\0" in value:
+                return False
+            value.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _as_text(value: Any) -> Any:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+
+
+def _json_lines(text: str, source: str, problems: list[Problem]) -> list[Row]:
     rows = []
     for line, record in numbered_lines(text):
         try:
@@ -89,8 +143,17 @@ def _json_rows(text: str, source: str, problems: list[Problem]) -> list[Row]:
     return rows
 
 
-TEXT_TABLES: dict[str, Callable[[str, str, list[Problem]], Sequence[Row]]] = {
-    ".csv": read_csv,
-    ".tsv": read_tsv,
-    ".jsonl": _json_rows,
-}
+def _json_rows(text: str, source: str, problems: list[Problem]) -> list[Row]:
+    """Return the objects of a list, by their places in it, or captions by image name; else the file's lines."""
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        return _json_lines(text, source, problems)
+    if isinstance(content, list):
+        bad = [number for number, entry in enumerate(content, start=1) if not isinstance(entry, dict)]
+        problems += [Problem("bad-row", source, f"entry {number} is not an object and is skipped") for number in bad]
+        return [(number, entry) for number, entry in enumerate(content, start=1) if isinstance(entry, dict)]
+    if isinstance(content, dict) and content and all(map(is_image, content)):
+        rows = ({"image": name, "caption": captions} for name, captions in content.items())
+        return list(enumerate(rows, start=1))
+    return [(1, content)] if isinstance(content, dict) else []

@@ -3,30 +3,62 @@
 import codecs
 from collections.abc import Iterator
 
-from tasks.collection.records import Problem
+from tasks.collection.parsing.encodings import WESTERN, detect_encoding, is_utf8, utf16_without_bom
+from tasks.collection.records import Files, Problem
+from tasks.errors import InputError
 
 
-def decode_text(data: bytes, name: str, problems: list[Problem]) -> str:
-    """Decode UTF-8 with or without BOM; UTF-16 with BOM and lines read as Windows-1252 are reported."""
-    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+def read_text(files: Files, path: str, problems: list[Problem]) -> str:
+    """Return the text of a file. Raises OSError, and InputError if its encoding cannot be determined."""
+    return decode_text(files.read(path), path, problems, files.encoding)
+
+
+def decode_text(data: bytes, name: str, problems: list[Problem], encoding: str | None = None) -> str:
+    """Decode text in the given encoding, else UTF-8 with or without BOM; whatever else is detected is reported.
+
+    Lines that are not UTF-8 are read as Windows-1252 or in the encoding of another script. Raises InputError if that
+    cannot be determined.
+    """
+    if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         problems.append(Problem("encoding-fallback", name, "the file was read as UTF-16, not UTF-8", 1))
         return data.decode("utf-16", "replace")
+    if encoding is None and (utf16 := utf16_without_bom(data)) is not None:
+        problems.append(Problem("encoding-fallback", name, f"the file was read as {utf16.upper()}, not UTF-8", 1))
+        return data.decode(utf16, "replace")
     data = data.removeprefix(codecs.BOM_UTF8)
+    if encoding is not None:
+        return _decode_as(data, encoding, name, problems)
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        lines = [_decode_line(line) for line in data.split(b"\n")]
-        count = sum(fell_back for _, fell_back in lines)
-        detail = f"{count} lines are not UTF-8 and were read as Windows-1252"
-        problems.append(Problem("encoding-fallback", name, detail, data.count(b"\n", 0, error.start) + 1))
-        return "\n".join(line for line, _ in lines)
+        return _decode_lines(data, name, data.count(b"\n", 0, error.start) + 1, problems)
 
 
-def _decode_line(line: bytes) -> tuple[str, bool]:
-    try:
-        return line.decode(), False
-    except UnicodeDecodeError:
-        return line.decode("cp1252", errors="replace"), True
+def _decode_as(data: bytes, encoding: str, name: str, problems: list[Problem]) -> str:
+    text = data.decode(encoding, "replace").removeprefix("\ufeff")
+    if count := text.count("\ufffd"):
+        detail = f"{count} characters are not valid in {encoding} and were replaced"
+        problems.append(Problem("encoding-fallback", name, detail))
+    return text
+
+
+def _decode_lines(data: bytes, name: str, first: int, problems: list[Problem]) -> str:
+    lines = [(line, is_utf8(line)) for line in data.split(b"\n")]
+    others = [line for line, valid in lines if not valid]
+    encoding = detect_encoding(b"\n".join(others))
+    if encoding is None:
+        raise InputError(
+            f"{name} is not UTF-8 (line {first}) and its encoding cannot be determined; "
+            "name it with --encoding, for example --encoding gbk."
+        )
+    if encoding == WESTERN:
+        detail = f"{len(others)} lines are not UTF-8 and were read as Windows-1252"
+    else:
+        detail = f"{len(others)} lines are not UTF-8 and were read as {encoding}; if they look wrong, use --encoding"
+    problems.append(Problem("encoding-fallback", name, detail, first))
+    mixed = encoding == WESTERN or sum(valid and not line.isascii() for line, valid in lines) > len(others)
+    decoded = (line.decode() if valid and mixed else line.decode(encoding, "replace") for line, valid in lines)
+    return "\n".join(decoded)
 
 
 def numbered_lines(text: str) -> Iterator[tuple[int, str]]:

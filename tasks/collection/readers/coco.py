@@ -11,10 +11,11 @@ from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
 from tasks.collection.parsing.ids import id_key, read_id
-from tasks.collection.parsing.text import clean_captions, decode_text
+from tasks.collection.parsing.text import clean_captions, read_text
 from tasks.collection.records import Files, Item, Problem, Reading, Split
 from tasks.errors import InputError
 
+HEAD = 2**16  # bytes of a file that show what it is
 SPLIT_NAMES: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
 
 
@@ -55,10 +56,19 @@ def _captions_files(files: Files) -> list[str]:
         and posixpath.basename(posixpath.dirname(path)) in ("", "annotations")
         and not is_hidden(path)
     ]
-    named = [path for path in found if "captions" in posixpath.basename(path).lower()]
+    named = [
+        path for path in found if "captions" in posixpath.basename(path).lower() and _begins_like_coco(files, path)
+    ]
     return named or [
         path for path in found if posixpath.dirname(path) not in foreign and _contains_captions(files.read(path))
     ]
+
+
+def _begins_like_coco(files: Files, path: str) -> bool:
+    """Return whether the beginning of a file named as captions has one of the lists."""
+    with files.open(path) as stream:
+        head = stream.read(HEAD)
+    return any(key in head for key in (b'"images"', b'"annotations"')) and b'"sentences"' not in head
 
 
 def _contains_captions(data: bytes) -> bool:
@@ -73,7 +83,7 @@ def _split_of(source: str) -> Split | None:
 def _load(files: Files, source: str, problems: list[Problem]) -> tuple[list[Any], list[Any]]:
     """Return the lists `images` and `annotations`."""
     try:
-        dataset = json.loads(decode_text(files.read(source), source, problems))
+        dataset = json.loads(read_text(files, source, problems))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{source} is not complete JSON ({error}); download it again.") from None
     match dataset:

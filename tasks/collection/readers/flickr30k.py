@@ -1,17 +1,25 @@
 """Flickr30k: `image_name| comment_number| comment` lines or token lines, and one list of names per split."""
 
-import codecs
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from tasks.collection.config import CollectionConfig
-from tasks.collection.parsing.text import decode_text, numbered_lines
-from tasks.collection.readers.flickr8k import CaptionRow, join_names, nearest, read_split_lists, token_rows
+from tasks.collection.parsing.text import numbered_lines, read_text
+from tasks.collection.readers.flickr8k import (
+    FLICKR30K_TOKENS,
+    CaptionRow,
+    head_of,
+    join_names,
+    nearest,
+    read_split_lists,
+    root_texts,
+    token_rows,
+)
 from tasks.collection.records import Files, Problem, Reading, Split
 from tasks.errors import InputError
 
-TOKENS, TABLE = "results_20130124.token", "results.csv"
+TOKENS, TABLE = FLICKR30K_TOKENS, "results.csv"
 SPLIT_LISTS: Mapping[str, Split] = {"train.txt": "train", "val.txt": "validation", "test.txt": "test"}
 TABLE_HEADER = re.compile(rb"image_name\s*\|")
 NUMBER_AND_CAPTION = re.compile(r"\s*\d+(?:\s*\|(?P<caption>.*)|\s+(?P<without_pipe>.*))", re.DOTALL)
@@ -36,11 +44,10 @@ class Flickr30k:
 
 
 def _table(files: Files) -> str | None:
-    table = nearest(files, TABLE)
-    if table is None:
-        return None
-    with files.open(table) as stream:
-        return table if TABLE_HEADER.match(stream.read(64).removeprefix(codecs.BOM_UTF8)) else None
+    """Return the table, by its name and header, else by the header alone."""
+    named = nearest(files, TABLE)
+    candidates = ([named] if named else []) + root_texts(files)
+    return next((path for path in candidates if TABLE_HEADER.match(head_of(files, path))), None)
 
 
 def _caption_rows(files: Files, problems: list[Problem]) -> Iterator[CaptionRow]:
@@ -57,7 +64,7 @@ def _caption_rows(files: Files, problems: list[Problem]) -> Iterator[CaptionRow]
 
 def _table_rows(files: Files, table: str, problems: list[Problem]) -> Iterator[CaptionRow]:
     """Yield the rows; quotes and pipes after the second are text, and a row without a second pipe is repaired."""
-    _, *rows = numbered_lines(decode_text(files.read(table), table, problems))
+    _, *rows = numbered_lines(read_text(files, table, problems))
     for line, text in rows:
         name, _, rest = text.partition("|")
         match = NUMBER_AND_CAPTION.fullmatch(rest)

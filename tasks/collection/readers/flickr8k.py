@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 
 from tasks.collection.config import CollectionConfig
-from tasks.collection.image_names import is_hidden
+from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.image_paths import ImagePaths
 from tasks.collection.parsing.csv_rows import read_csv
-from tasks.collection.parsing.text import clean_captions, decode_text, numbered_lines
+from tasks.collection.parsing.text import clean_captions, numbered_lines, read_text
 from tasks.collection.records import Files, Item, Problem, Reading, Split
 from tasks.errors import InputError
 
@@ -20,6 +20,9 @@ SPLIT_LISTS: Mapping[str, Split] = {
     "Flickr_8k.testImages.txt": "test",
 }
 TOKEN_LINE = re.compile(r"([^\t]+)#\d+\t(.*)")
+TOKEN_START = re.compile(rb"[^\t\n]+#\d+\t")
+FLICKR30K_TOKENS = "results_20130124.token"
+TEXTS, MAX_TEXTS, HEAD = (".txt", ".token"), 20, 1024  # files that are opened, and their bytes that are looked at
 TABLE_HEADER = re.compile(rb'("?)image\1[,;\t]("?)caption\2[\r\n]')
 
 CaptionRow = tuple[int, str, str]  # line, image name, caption
@@ -31,8 +34,8 @@ class Flickr8k:
     name = "flickr8k"
 
     def recognises(self, files: Files) -> bool:
-        """Return whether there is a token file, by name, or a table with the right header in the root."""
-        return nearest(files, TOKENS) is not None or _has_table(files)
+        """Return whether there is a token file, by name or content, or a table with the right header in the root."""
+        return token_file(files) is not None or _has_table(files)
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
         """Return an item for each name in captions or split lists and each other image. Raises InputError."""
@@ -49,9 +52,30 @@ def nearest(files: Files, name: str) -> str | None:
     return min(found, key=lambda path: (path.count("/"), path), default=None)
 
 
+def token_file(files: Files) -> str | None:
+    """Return the token file, by name, else a text file in the root that begins with a token line."""
+    named = nearest(files, TOKENS)
+    if named is not None or nearest(files, FLICKR30K_TOKENS) is not None:
+        return named
+    return next((path for path in root_texts(files) if TOKEN_START.match(head_of(files, path))), None)
+
+
+def root_texts(files: Files) -> list[str]:
+    """Return the text files in the root that are not named after an image, a limited number of them."""
+    images = {posixpath.splitext(path)[0] for path in files.paths if is_image(path)}
+    found = (path for path in files.paths if "/" not in path and path.lower().endswith(TEXTS) and not is_hidden(path))
+    return [path for path in found if posixpath.splitext(path)[0] not in images][:MAX_TEXTS]
+
+
+def head_of(files: Files, path: str) -> bytes:
+    """Return the first bytes of a file, without BOM."""
+    with files.open(path) as stream:
+        return stream.read(HEAD).removeprefix(codecs.BOM_UTF8)
+
+
 def token_rows(files: Files, source: str, problems: list[Problem]) -> Iterator[CaptionRow]:
     """Yield the rows of a file of `name#number<tab>caption` lines; other lines are reported."""
-    for line, text in numbered_lines(decode_text(files.read(source), source, problems)):
+    for line, text in numbered_lines(read_text(files, source, problems)):
         if match := TOKEN_LINE.fullmatch(text):
             yield line, match[1], match[2]
         else:
@@ -66,7 +90,7 @@ def read_split_lists(files: Files, lists: Mapping[str, Split], problems: list[Pr
         path = nearest(files, list_name)
         if path is None:
             continue
-        for line, name in numbered_lines(decode_text(files.read(path), path, problems)):
+        for line, name in numbered_lines(read_text(files, path, problems)):
             if name in splits:
                 detail = f"listed again in {path}; stays in {splits[name]}"
                 problems.append(Problem("duplicate-split", name, detail, line))
@@ -96,11 +120,11 @@ def join_names(
 
 
 def _caption_rows(files: Files, problems: list[Problem]) -> Iterator[CaptionRow]:
-    tokens = nearest(files, TOKENS)
+    tokens = token_file(files)
     if tokens is None and not _has_table(files):
         raise InputError(f"Found neither {TOKENS} nor a {TABLE} with the header image,caption.")
     if tokens is None:
-        for line, row in read_csv(decode_text(files.read(TABLE), TABLE, problems), TABLE, problems):
+        for line, row in read_csv(read_text(files, TABLE, problems), TABLE, problems):
             yield line, row["image"], row["caption"]
         return
     if _has_table(files):
@@ -111,5 +135,4 @@ def _caption_rows(files: Files, problems: list[Problem]) -> Iterator[CaptionRow]
 def _has_table(files: Files) -> bool:
     if TABLE not in files.paths:
         return False
-    with files.open(TABLE) as stream:
-        return TABLE_HEADER.match(stream.read(64).removeprefix(codecs.BOM_UTF8)) is not None
+    return TABLE_HEADER.match(head_of(files, TABLE)) is not None

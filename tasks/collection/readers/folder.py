@@ -5,14 +5,13 @@ import posixpath
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.parsing.table_files import EXTENSIONS
+from tasks.collection.readers.table import why_not_a_table
 from tasks.collection.records import Files, Problem, Reading
 from tasks.errors import InputError
 
-STRUCTURED = (".csv", ".tsv", ".json", ".jsonl", ".parquet")
-UNUSED = (
-    "not read, since no known captions format was detected; "
-    "if this is a table of captions, name its columns with --image-column and --caption-column"
-)
+STRUCTURED = (*EXTENSIONS, ".json")
+MAX_EXPLAINED = 20  # files that are opened to find out why they are not read
 
 
 class Folder:
@@ -24,12 +23,16 @@ class Folder:
         """Return whether there is an image, by name."""
         return any(map(is_image, files.paths))
 
-    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
+    def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
         """Return an item for each image; possible captions files are reported. Raises InputError without images."""
         items = ImagePaths(images.paths).unlisted([])
         if not items:
             raise InputError("The folder contains no images; give a folder of images.")
-        problems = [Problem("unused-file", path, UNUSED) for path in files.paths if _may_hold_captions(path)]
+        unused = [path for path in files.paths if _may_hold_captions(path)]
+        problems = [
+            Problem("unused-file", path, _reason(files, path, config) if number < MAX_EXPLAINED else "not read")
+            for number, path in enumerate(unused)
+        ]
         return Reading(self.name, tuple(items), tuple(problems))
 
 
@@ -37,3 +40,15 @@ def _may_hold_captions(path: str) -> bool:
     """Return whether the file is a table, JSON, or has `caption` in its name."""
     named = "caption" in posixpath.basename(path).lower()
     return (named or path.lower().endswith(STRUCTURED)) and not is_image(path) and not is_hidden(path)
+
+
+def _reason(files: Files, path: str, config: CollectionConfig) -> str:
+    """Return why a table is not read, with an option that helps."""
+    try:
+        reason = why_not_a_table(files, path, config)
+    except OSError as error:
+        return f"cannot be read: {error.strerror or error}"
+    if reason is not None:
+        return f"not read: {reason.removesuffix('.')}"
+    where = "in a folder of its own" if "/" in path else "one of several tables"
+    return f"not read, since it is {where}; to use its captions, give this file as the collection"

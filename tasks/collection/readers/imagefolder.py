@@ -1,33 +1,21 @@
 """Hugging Face's imagefolder: a metadata file next to the images, in the root or in one folder per split."""
 
 import posixpath
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
 
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
-from tasks.collection.parsing.table_files import Row, open_table
-from tasks.collection.parsing.text import clean_captions
+from tasks.collection.parsing.columns import SPLIT_NAMES, image_column, numbered_columns
+from tasks.collection.parsing.table_files import open_table
+from tasks.collection.readers.rows import join_rows, locate
 from tasks.collection.records import Files, Item, Problem, Reading, Split
 from tasks.errors import InputError
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
 IMAGE_COLUMN = "file_name"
 CAPTION_COLUMNS = ("caption", "text", "captions")
-SPLIT_FOLDERS: dict[str, Split] = {
-    "train": "train",
-    "training": "train",
-    "validation": "validation",
-    "valid": "validation",
-    "val": "validation",
-    "dev": "validation",
-    "test": "test",
-    "testing": "test",
-}
-
-LocatedRow = tuple[int, str, dict[str, Any]]  # line, path of the image, values by column
 
 
 class ImageFolder:
@@ -36,8 +24,12 @@ class ImageFolder:
     name = "imagefolder"
 
     def recognises(self, files: Files) -> bool:
-        """Return whether there is a metadata file, by name."""
-        return any(_is_metadata(path) for path in files.paths)
+        """Return whether there is a metadata file, by name; one in the root must have a column of file names.
+
+        Without that column it is a table that happens to have this name.
+        """
+        found = list(filter(_is_metadata, files.paths))
+        return any("/" in path or _has_file_names(files, path) for path in found)
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
         """Return an item for each file in the metadata and each other image. Raises InputError."""
@@ -60,27 +52,11 @@ class ImageFolder:
         return Reading(self.name, split_items, tuple(problems), has_splits=True)
 
 
-def locate(
-    source: str, rows: Iterable[Row], column: str, folder: str, paths: ImagePaths, problems: list[Problem]
-) -> Iterator[LocatedRow]:
-    """Yield the rows whose `column` names an image relative to `folder`; an integer is a name made of its digits."""
-    for line, row in rows:
-        value = row.get(column)
-        name = str(value) if type(value) is int else value
-        if isinstance(name, str) and name:
-            yield line, paths.find(name, folder), row
-        else:
-            problems.append(Problem("bad-row", source, f"the row has no `{column}` and is skipped", line))
-
-
-def join_rows(rows: Iterable[LocatedRow], caption_column: str, problems: list[Problem]) -> list[Item]:
-    """Join the rows of each image into one item with all their captions."""
-    lines: dict[str, int] = {}
-    captions: dict[str, list[str]] = {}
-    for line, path, row in rows:
-        lines.setdefault(path, line)
-        captions.setdefault(path, []).extend(clean_captions(row.get(caption_column), path, line, problems))
-    return [Item(path, path, tuple(captions[path]), line=line) for path, line in lines.items()]
+def _has_file_names(files: Files, source: str) -> bool:
+    try:
+        return IMAGE_COLUMN in open_table(files, source, []).columns
+    except InputError:
+        return False
 
 
 def _is_metadata(path: str) -> bool:
@@ -88,7 +64,7 @@ def _is_metadata(path: str) -> bool:
 
 
 def _split_of(item: Item) -> Split | None:
-    return SPLIT_FOLDERS.get(item.path.split("/")[0])
+    return SPLIT_NAMES.get(item.path.split("/")[0])
 
 
 def _sources(files: Files, problems: list[Problem]) -> list[str]:
@@ -107,28 +83,32 @@ def _items(
     files: Files, source: str, config: CollectionConfig, paths: ImagePaths, problems: list[Problem]
 ) -> list[Item]:
     table = open_table(files, source, problems)
-    image = config.image_column or IMAGE_COLUMN
-    if image not in table.columns:
-        found = ", ".join(table.columns)
-        raise InputError(f"there is no column {image}, only {found}" if found else "there are no rows of text")
-    wanted = CAPTION_COLUMNS if config.caption_column is None else (config.caption_column,)
+    named = config.image_column or (IMAGE_COLUMN if IMAGE_COLUMN in table.columns else None)
+    if not table.columns:
+        raise InputError("there are no rows of text")
+    image = image_column(table, source, named)
     others = [column for column in table.columns if column != image]
-    column = _caption_column(source, others, wanted, problems)
-    located = locate(source, table.rows((image, column)), image, posixpath.dirname(source), paths, problems)
-    return join_rows(located, column, problems)
+    columns = _caption_columns(source, others, config.caption_columns, problems)
+    located = locate(source, table.rows((image, *columns)), image, posixpath.dirname(source), paths, problems)
+    return join_rows(located, columns, problems)
 
 
-def _caption_column(source: str, columns: Sequence[str], wanted: Sequence[str], problems: list[Problem]) -> str:
-    """Return the first of the wanted columns that exists; the choice is reported if there are others."""
-    chosen = next((column for column in wanted if column in columns), "")
-    others = ", ".join(sorted(set(columns) - {chosen}))
-    if not chosen:
-        detail = f"no captions are read: no column {_either(wanted)}, only {others or 'image names'}"
+def _caption_columns(
+    source: str, columns: Sequence[str], named: Sequence[str], problems: list[Problem]
+) -> tuple[str, ...]:
+    """Return the named columns, else the first of CAPTION_COLUMNS or several numbered ones; the choice is reported."""
+    first = next((column for column in CAPTION_COLUMNS if column in columns), None)
+    chosen = tuple(named) or ((first,) if first else numbered_columns(columns))
+    absent = [column for column in chosen if column not in columns]
+    others = ", ".join(sorted(set(columns) - set(chosen)))
+    if not chosen or absent:
+        wanted = _either(absent or CAPTION_COLUMNS)
+        detail = f"no captions are read: no column {wanted}, only {others or 'image names'}; use --caption-column"
         problems.append(Problem("caption-column", source, detail))
     elif others:
-        detail = f"captions are read from column {chosen}, not from {others}"
+        detail = f"captions are read from column {', '.join(chosen)}, not from {others}"
         problems.append(Problem("caption-column", source, detail))
-    return chosen
+    return tuple(column for column in chosen if column in columns)
 
 
 def _either(names: Sequence[str]) -> str:

@@ -6,7 +6,7 @@ from collections import defaultdict
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.image_paths import ImagePaths
-from tasks.collection.parsing.text import clean_captions, decode_text, numbered_lines
+from tasks.collection.parsing.text import clean_captions, numbered_lines, read_text
 from tasks.collection.records import Files, Item, Problem, Reading
 from tasks.errors import InputError
 
@@ -57,10 +57,9 @@ def _texts(files: Files) -> dict[str, list[str]]:
 
 def _captions(files: Files, text: str, problems: list[Problem]) -> list[str]:
     try:
-        data = files.read(text)
-    except OSError as error:
-        detail = f"cannot be read ({error.strerror or error}); its captions are ignored"
+        lines = numbered_lines(read_text(files, text, problems))
+    except (InputError, OSError) as error:
+        detail = f"cannot be read ({getattr(error, 'strerror', None) or error}); its captions are ignored"
         problems.append(Problem("unreadable-file", text, detail))
         return []
-    lines = numbered_lines(decode_text(data, text, problems))
     return [caption for line, value in lines for caption in clean_captions(value, text, line, problems)]

@@ -188,7 +188,7 @@ def test_images_that_cannot_be_used_are_named(trained: Trained, two: tuple[str, 
     (tmp_path / "text.jpg").write_text("hello")
     for image, words in (
         ("nobody", "No such file or image in the index 'main': 'nobody'."),
-        (tmp_path / "text.jpg", "text.jpg': not an image of a known type"),
+        (tmp_path / "text.jpg", "text.jpg': not an image, or of an unknown type"),
     ):
         assert words in explain(trained, image, two[0], "--out", tmp_path / "why.png").sentence
     assert not (tmp_path / "why.png").exists()

@@ -76,7 +76,7 @@ def test_images_that_moved_make_a_version(workspace: Workspace) -> None:
 
 def test_another_collection_is_refused_under_the_same_name(workspace: Workspace) -> None:
     publish_images(workspace)
-    with pytest.raises(StorageError, match="belongs to /collection; choose another --name for /other"):
+    with pytest.raises(StorageError, match=r"belongs to /collection\. .* add --moved; otherwise choose another --name"):
         publish_images(workspace, collection="/other")
     assert publish_images(workspace, collection="/other", name="other").version == 1
 
@@ -253,3 +253,20 @@ def test_renamed_images_do_not_count_as_missing(workspace: Workspace) -> None:
     manifest = publish_images(workspace, renamed)
     assert (counts(manifest), manifest.changes.renamed) == ((0, 0, 0, 0), 10)
     assert current_manifest(workspace, "main") == manifest
+
+
+def test_the_index_of_a_moved_collection_follows_it(workspace: Workspace) -> None:
+    publish_images(workspace)
+    manifest = publish_images(workspace, collection="/moved", images_root="/moved", moved=True)
+    assert (manifest.version, manifest.collection, counts(manifest)) == (2, "/moved", (0, 0, 0, 10))
+    assert publish_images(workspace, collection="/moved", images_root="/moved").version == 2
+    with pytest.raises(StorageError, match="If that collection was moved to /collection, add --moved"):
+        publish_images(workspace)
+
+
+def test_another_collection_is_not_taken_for_the_moved_one(workspace: Workspace) -> None:
+    publish_images(workspace)
+    others = {f"other {number}.jpg": f"other {number}" for number in range(20)}
+    with pytest.raises(StorageError, match="10 of 10 images in the index 'main' are missing from /other"):
+        publish_images(workspace, others, collection="/other", moved=True)
+    assert versions(workspace) == ["1"]

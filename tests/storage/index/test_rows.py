@@ -1,3 +1,5 @@
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -5,7 +7,8 @@ import numpy as np
 import pytest
 
 from storage.checksum import file_digest
-from storage.index.rows import index_rows, index_vectors
+from storage.index import rows
+from storage.index.rows import index_rows, index_vectors, vectors_intact
 from storage.index.versions import current_manifest
 from storage.workspace import Workspace
 from tests.indexes import DIMENSION, PART, TEN, counts, publish_images, vector
@@ -55,3 +58,51 @@ def test_the_raw_file_is_derived_again(damage: Callable[[Path], object], workspa
     assert (index_vectors(workspace, manifest) == before).all()
     assert file_digest(raw) == digest
     assert sorted(path.name for path in raw.parent.iterdir()) == ["manifest.json", PART, "vectors.f16"]
+
+
+TRUNCATED = """
+import os, sys
+from pathlib import Path
+import numpy as np
+from scenekin import Searcher
+from storage.errors import StorageError
+from storage.index import rows
+from tests.indexes import DIMENSION
+
+rows.IN_MEMORY = int(sys.argv[2])
+searcher = Searcher.open(sys.argv[1])
+before = searcher.search(image_id="0.jpg")
+os.truncate(Path(sys.argv[1], "index/main/1/vectors.f16"), 0)
+try:
+    assert searcher.search(image_id="0.jpg") == before
+    print("searched")
+except StorageError as error:
+    print(error)
+assert searcher.current().search(image_id="0.jpg") == before
+"""
+
+
+@pytest.mark.parametrize(
+    ("in_memory", "out"),
+    [(2**29, "searched\n"), (0, "The vectors of the index 'main' were truncated; open it again.\n")],
+)
+def test_a_searcher_survives_the_truncation_of_its_vectors(workspace: Workspace, in_memory: int, out: str) -> None:
+    images = {f"{number}.jpg": f"sha-{number}" for number in range(5000)}
+    publish_images(workspace, images)
+    command = [sys.executable, "-c", TRUNCATED, str(workspace.root), str(in_memory)]
+    done = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, out), done.stderr
+
+
+def test_large_vectors_are_mapped_and_small_ones_are_in_memory(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = publish_images(workspace)
+    assert not isinstance(index_vectors(workspace, manifest), np.memmap)
+    monkeypatch.setattr(rows, "IN_MEMORY", 80)
+    mapped_ND = index_vectors(workspace, manifest)
+    assert isinstance(mapped_ND, np.memmap)
+    assert vectors_intact(workspace, manifest)
+    (workspace.index / "main" / "1" / "vectors.f16").unlink()
+    assert vectors_intact(workspace, manifest)
+    assert (mapped_ND[0] == vector("sha-0")).all()

@@ -50,3 +50,14 @@ def test_a_damaged_file_is_begun_anew(database: Path) -> None:
     database.write_bytes(b"no database at all, but long enough to be taken for one" * 100)
     with KnownFiles(database) as known:
         assert known.get("/a.jpg", "stamp") is None
+
+
+def test_a_link_to_another_database_is_replaced(database: Path, tmp_path: Path) -> None:
+    with KnownFiles(tmp_path / "other.db"):
+        pass
+    before = (tmp_path / "other.db").read_bytes()
+    database.symlink_to(tmp_path / "other.db")
+    with KnownFiles(database) as known:
+        known.put("/a.jpg", "stamp", "1")
+    assert (tmp_path / "other.db").read_bytes() == before
+    assert not database.is_symlink()

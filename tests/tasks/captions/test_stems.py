@@ -20,7 +20,11 @@ from tests.shared import case, with_shared
         ("snake_case 12 345", "snake case 12 345"),
         ("Straße ﬁne Ⅳ Ｗｉｄｅ CAFÉ cafe\u0301", "strasse fine iv wide café café"),
         ("Красный мяч", "красный мяч"),
-        ("草地上有一个红色的球", "草地上有一个红色的球"),
+        ("草地上有球", "草地 地上 上有 有球"),
+        ("狗 and 2只狗！", "狗 and 2 只狗"),
+        ("サッカーをする", "サッ ッカ カー ーを をす する"),
+        ("สุนัขวิ่ง", "สุนั นัข ขวิ่ วิ่ง"),
+        ("개가 모래 해변을", "개가 모래 해변을"),
         ("a red\u0000ball \ud83d here", "a red ball here"),
         ("घास पर लाल गेंद", "घास पर लाल गेंद"),
         ("كُرَة حمراء", "كُرَة حمراء"),
@@ -32,6 +36,11 @@ from tests.shared import case, with_shared
 )
 def test_tokenise(text: str, words: str) -> None:
     assert tokenise(text) == words.split()
+
+
+def test_sentences_without_spaces_share_words() -> None:
+    one, other = (count_words([text]) for text in ("一只狗在沙滩上奔跑", "小狗在沙滩上"))
+    assert one.keys() & other.keys() == {"狗在", "在沙", "沙滩", "滩上"}
 
 
 @given(st.text(st.characters(exclude_categories=["Cn"])))

@@ -73,7 +73,7 @@ def test_a_stop_half_way_leaves_what_was_there(tmp_path: Path, monkeypatch: pyte
     assert _contents(tmp_path) == former
 
 
-@pytest.mark.parametrize("name", ["notes.txt", "collection.json"])
+@pytest.mark.parametrize("name", ["notes.txt", "collection.json", ".collection.json"])
 def test_a_folder_with_something_else_is_refused_and_kept(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text(json.dumps({"mine": 1}))
     with pytest.raises(InputError, match="is not the demo's collection"):

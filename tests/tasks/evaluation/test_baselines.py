@@ -3,8 +3,11 @@ import pytest
 import torch
 
 from tasks.evaluation.baselines import baseline_embeddings
+from tasks.evaluation.config import BLOCKS, GAP, RMAC_MAX, RMAC_MEAN
+from tasks.evaluation.methods import LABELS
 from tasks.features.descriptors import Descriptors
 from tasks.model import whitening
+from tasks.model.config import PoolingConfig
 from tests.tasks.model.making import random
 
 CHANNELS, REGIONS, TRAIN, SPLIT = 6, 5, 60, 7
@@ -17,12 +20,20 @@ def descriptors(images: int, regions: int, seed: int) -> Descriptors:
     return Descriptors(torch.nn.functional.normalize(value_SC, dim=-1), start_N, np.full(images, regions))
 
 
-GAP_TRAIN, RMAC_TRAIN = descriptors(TRAIN, 1, seed=0), descriptors(TRAIN, REGIONS, seed=1)
-GAP_SPLIT, RMAC_SPLIT = descriptors(SPLIT, 1, seed=2), descriptors(SPLIT, REGIONS, seed=3)
+BLOCK_CHANNELS = (2, 4)
+
+
+def features(images: int, seed: int) -> dict[PoolingConfig, Descriptors]:
+    """Descriptors for each pooling."""
+    regions = {GAP: 1, BLOCKS: 1, RMAC_MAX: REGIONS, RMAC_MEAN: REGIONS}
+    return {pooling: descriptors(images, count, seed + place) for place, (pooling, count) in enumerate(regions.items())}
+
+
+TRAIN_SET, SPLIT_SET = features(TRAIN, seed=0), features(SPLIT, seed=10)
 
 
 def embeddings(seed: int = 0) -> dict[str, np.ndarray]:
-    return baseline_embeddings(GAP_TRAIN, RMAC_TRAIN, GAP_SPLIT, RMAC_SPLIT, seed=seed)
+    return baseline_embeddings(TRAIN_SET.__getitem__, SPLIT_SET.__getitem__, BLOCK_CHANNELS, seed=seed)
 
 
 def regions_of(set_: Descriptors, image: int) -> np.ndarray:
@@ -34,9 +45,9 @@ def unit(value: np.ndarray) -> np.ndarray:
     return value / np.linalg.norm(value)
 
 
-def test_they_are_the_four_by_name_and_of_unit_length() -> None:
+def test_they_are_named_and_of_unit_length() -> None:
     found = embeddings()
-    assert list(found) == ["baseline_gap", "baseline_gap_centred", "baseline_rmac", "baseline_rmac_pca"]
+    assert list(found) == [name for name in LABELS if name.startswith("baseline_")]
     for embedding_ND in found.values():
         assert (embedding_ND.shape, embedding_ND.dtype) == ((SPLIT, CHANNELS), np.float32)
         np.testing.assert_allclose(np.linalg.norm(embedding_ND, axis=1), 1, atol=1e-6)
@@ -45,23 +56,38 @@ def test_they_are_the_four_by_name_and_of_unit_length() -> None:
 @pytest.mark.parametrize("image", range(SPLIT))
 def test_each_is_what_its_formula_says(image: int) -> None:
     found = {name: embedding_ND[image] for name, embedding_ND in embeddings().items()}
-    gap, regions = regions_of(GAP_SPLIT, image)[0], regions_of(RMAC_SPLIT, image)
-    centre = GAP_TRAIN.value_SC.double().numpy().mean(0)
+    gap, regions = regions_of(SPLIT_SET[GAP], image)[0], regions_of(SPLIT_SET[RMAC_MAX], image)
+    centre = TRAIN_SET[GAP].value_SC.double().numpy().mean(0)
     np.testing.assert_allclose(found["baseline_gap"], unit(gap), atol=1e-6)
     np.testing.assert_allclose(found["baseline_gap_centred"], unit(gap - centre), atol=1e-5)
     np.testing.assert_allclose(found["baseline_rmac"], unit(regions.sum(0)), atol=1e-6)
 
 
-def test_the_whitened_one_is_what_its_formula_says() -> None:
-    train = RMAC_TRAIN.value_SC.double().numpy()
+def test_centred_blocks_are_scaled_to_equal_spread() -> None:
+    train = TRAIN_SET[BLOCKS].value_SC.double().numpy()
+    value = np.stack([regions_of(SPLIT_SET[BLOCKS], image)[0] for image in range(SPLIT)])
+    parts = []
+    for channels in (slice(0, 2), slice(2, 6)):
+        centre = train[:, channels].mean(0)
+        spread = np.sqrt(((train[:, channels] - centre) ** 2).sum(1).mean())
+        parts.append((value[:, channels] - centre) / spread)
+    expected_ND = np.stack([unit(row) for row in np.hstack(parts)])
+    np.testing.assert_allclose(embeddings()["baseline_blocks_centred"], expected_ND, atol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("name", "pooling"), [("baseline_rmac_pca", RMAC_MAX), ("baseline_rmac_mean_white", RMAC_MEAN)]
+)
+def test_the_whitened_ones_are_what_their_formula_says(name: str, pooling: PoolingConfig) -> None:
+    train = TRAIN_SET[pooling].value_SC.double().numpy()
     scale, axes = np.linalg.eigh(np.cov(train.T, bias=True))
 
     def by_hand(image: int) -> np.ndarray:
-        whitened = (regions_of(RMAC_SPLIT, image) - train.mean(0)) @ (axes / np.sqrt(scale))
+        whitened = (regions_of(SPLIT_SET[pooling], image) - train.mean(0)) @ (axes / np.sqrt(scale))
         return unit(np.sum([unit(region) for region in whitened], axis=0))
 
     expected_ND = np.stack([by_hand(image) for image in range(SPLIT)])
-    found_ND = embeddings()["baseline_rmac_pca"]
+    found_ND = embeddings()[name]
     # The axes' order and signs are free: similarities are compared.
     np.testing.assert_allclose(found_ND @ found_ND.T, expected_ND @ expected_ND.T, atol=1e-4)
 

@@ -208,6 +208,14 @@ def test_what_cannot_be_decoded_is_refused_with_a_reason(data: bytes, reason: st
     assert "\n" not in str(caught.value)
 
 
+def test_without_its_plugin_heic_is_refused_by_name_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = encode(noise(), "heif")
+    monkeypatch.setattr(Image, "OPEN", {name: one for name, one in Image.OPEN.items() if name != "HEIF"})
+    monkeypatch.setattr(Image, "ID", [name for name in Image.ID if name != "HEIF"])
+    with pytest.raises(UnreadableImage, match=r'HEIC images need an extra: pip install "scenekin\[heif\]"'):
+        decode(data)
+
+
 def test_a_program_is_not_run() -> None:
     for attempt in (decode, lambda data: decode_reduced(data, 8)):
         with pytest.raises(UnreadableImage, match="PostScript files are programs and are not run"):

@@ -3,14 +3,12 @@ import sys
 from importlib import import_module
 from pathlib import Path
 
-import pytest
-
-from tasks.registry import bundle
-from tasks.registry.bundle import importable, write_bundle
+from tasks.registry.bundle import MODULE, importable, write_bundle
+from tasks.source import closure
 
 
 def test_the_package_imports_itself_alone(tmp_path: Path) -> None:
-    definition = write_bundle(tmp_path)
+    definition = write_bundle(tmp_path, closure({MODULE}))
     (package,) = (path.name for path in tmp_path.iterdir())
     assert definition.is_relative_to(tmp_path / package)
     modules = list((tmp_path / package).rglob("*.py"))
@@ -29,11 +27,10 @@ def test_the_package_imports_itself_alone(tmp_path: Path) -> None:
         assert (file.parent / "__init__.py").exists()
 
 
-def test_the_name_belongs_to_the_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_name_belongs_to_the_code(tmp_path: Path) -> None:
     """Two versions of the code load in one process, since their packages have different names."""
-    first, again = write_bundle(tmp_path / "a"), write_bundle(tmp_path / "b")
-    monkeypatch.setattr(bundle, "closure", lambda modules: {*modules, "tasks.errors", "tasks.source"})
-    other = write_bundle(tmp_path / "c")
+    first, again = (write_bundle(tmp_path / name, closure({MODULE})) for name in "ab")
+    other = write_bundle(tmp_path / "c", {MODULE, "tasks.errors", "tasks.source"})
     names = [path.relative_to(tmp_path).parts[1] for path in (first, again, other)]
     assert names[0] == names[1] != names[2]
     with importable(tmp_path / "a"), importable(tmp_path / "c"):

@@ -15,10 +15,11 @@ import torch
 from flows.config import Config
 from storage.artifacts import Artifact, folder_of, write_artifact
 from storage.errors import StorageError
+from storage.mlflow_store import tracking_client
 from storage.models import ModelRef, refer_to_model
 from storage.registry import Registered
 from storage.tables import write_table
-from storage.tracking import RunPage, tracking_client, training_run
+from storage.tracking import RunPage, training_run
 from storage.workspace import Workspace
 from tasks.caching import Runtime
 from tasks.captions.vocabulary import build_vocabulary

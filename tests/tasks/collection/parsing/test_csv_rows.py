@@ -85,3 +85,18 @@ def test_a_broken_row_of_a_tsv_is_told() -> None:
     rows = read_tsv('image\tcaption\na\t"one\nb\nc\ttwo', "f.tsv", problems)
     assert rows == [(2, {"image": "a", "caption": '"one'}), (4, {"image": "c", "caption": "two"})]
     assert [(problem.kind, problem.line) for problem in problems] == [("bad-row", 3)]
+
+
+@pytest.mark.parametrize(("start", "delimiter"), [("sep=;\n", ";"), ("SEP=|\r\n", "|"), ("sep=\t\n", "\t"), ("", "|")])
+def test_a_first_line_may_name_the_delimiter(start: str, delimiter: str) -> None:
+    problems: list[Problem] = []
+    text = f'{start}image{delimiter}caption\na.jpg{delimiter}"one, two"\n'
+    assert read_csv(text, "f.csv", problems) == [(2 + bool(start), {"image": "a.jpg", "caption": "one, two"})]
+    assert problems == []
+
+
+def test_quotes_after_a_space_quote_unless_that_breaks_rows() -> None:
+    problems: list[Problem] = []
+    assert [row["b"] for _, row in read_csv('a, b\nx, "one, two"\ny, three\n', "f", problems)] == ["one, two", "three"]
+    assert [row["b"] for _, row in read_csv('a, b\nx, "one" he said\n', "f", problems)] == [' "one" he said']
+    assert problems == []

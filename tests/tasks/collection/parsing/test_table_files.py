@@ -50,7 +50,9 @@ def test_rows_of_parquet_are_numbered_across_batches() -> None:
         (pa.array([7], pa.uint64()), True),
         (pa.array([[7]]), False),
         (pa.array([0.5]), False),
-        (pa.array([b"x"]), False),
+        (pa.array(["\u00e9".encode(), None]), True),
+        (pa.array([b"x", b"\xff\xd8"]), False),
+        (pa.array([b"x\0"]), False),
         (pa.array([{"path": "x"}]), False),
         (pa.array([[0.5]], pa.list_(pa.float32(), 1)), False),
     ],
@@ -82,3 +84,40 @@ def test_of_two_columns_of_one_name_in_parquet_the_last_is_read_and_that_is_told
     table = open_table(files_of({"t.parquet": stream.getvalue()}), "t.parquet", problems)
     assert (table.columns, list(table.rows(["a"]))) == (["a"], [(1, {"a": "y"})])
     assert problems == [Problem("duplicate-column", "t.parquet", "2 columns are named a; the last one is read")]
+
+
+@pytest.mark.parametrize(
+    ("source", "content"),
+    [
+        ("t.txt", "a,b\n1,x\n"),
+        ("t.csv", "a|b\n1|x\n"),
+        ("t.txt", "a\tb\n1\tx\n"),
+        ("t.txt", '{"a": "1", "b": "x"}\n'),
+        ("t.ndjson", '{"a": "1", "b": "x"}\n'),
+        ("t.json", '[{"a": "1", "b": "x"}]'),
+        ("t.data", parquet(a=["1"], b=[b"x"])),
+    ],
+)
+def test_the_content_decides_what_a_table_is(source: str, content: str | bytes) -> None:
+    table = open_table(files_of({source: content}), source, [])
+    assert [(row["a"], row["b"]) for _, row in table.rows(["a", "b"])] == [("1", "x")]
+
+
+def test_json_may_map_names_to_captions() -> None:
+    table = open_table(files_of({"t.json": '{"a.jpg": "A dog .", "b.jpg": ["One .", "Two ."]}'}), "t.json", [])
+    assert [(row["image"], row["caption"]) for _, row in table.rows(["image", "caption"])] == [
+        ("a.jpg", "A dog ."),
+        ("b.jpg", ["One .", "Two ."]),
+    ]
+
+
+@pytest.mark.parametrize(("start", "kind"), [(b"PK\x03\x04", "Excel workbook"), (b"\x1f\x8b", "compressed")])
+def test_other_files_named_like_tables_are_one_sentence(start: bytes, kind: str) -> None:
+    with pytest.raises(InputError, match=rf"^t\.csv is .*{kind}.*\.$"):
+        open_table(files_of({"t.csv": start + b"\0" * 20}), "t.csv", [])
+
+
+def test_columns_with_encoded_images_are_known() -> None:
+    data = parquet(image=[{"bytes": b"\xff", "path": "a.jpg"}], jpg=[b"\xff"], text=[b"A dog ."])
+    table = open_table(files_of({"t.parquet": data}), "t.parquet", [])
+    assert (list(table.columns), list(table.image_columns)) == (["text"], ["image", "jpg"])

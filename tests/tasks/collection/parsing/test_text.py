@@ -4,6 +4,7 @@ from hypothesis import strategies as st
 
 from tasks.collection.parsing.text import clean_captions, decode_text, is_unicode, numbered_lines, printable
 from tasks.collection.records import Problem
+from tasks.errors import InputError
 
 ANY_TEXT = st.text(st.characters(codec=None, exclude_categories=()))
 
@@ -27,9 +28,13 @@ def test_windows_1252_is_told_with_its_first_line_and_spares_the_utf8_lines() ->
 @given(st.binary())
 def test_any_bytes_are_some_text_and_keep_their_lines(data: bytes) -> None:
     problems: list[Problem] = []
-    text = decode_text(data, "f", problems)
+    try:
+        text = decode_text(data, "f", problems)
+    except InputError as error:
+        assert "--encoding" in str(error)  # noqa: PT017  only some bytes raise it
+        return
     assert is_unicode(text)
-    assert text.count("\n") == data.count(b"\n")
+    assert "UTF-16" in str(problems) or text.count("\n") == data.count(b"\n")
     assert len(problems) <= 1
 
 
@@ -80,3 +85,30 @@ def test_utf16_is_known_by_its_bom_and_told(encoding: str) -> None:
     problems: list[Problem] = []
     assert decode_text("\ufeffcaf\u00e9\r\n\U0001f415".encode(encoding), "f", problems) == "caf\u00e9\r\n\U0001f415"
     assert problems == [Problem("encoding-fallback", "f", "the file was read as UTF-16, not UTF-8", 1)]
+
+
+@pytest.mark.parametrize(
+    ("encoding", "name"), [("cp1251", "cp1251"), ("gbk", "gb18030"), ("utf-16-le", "UTF-16-LE"), ("big5", "big5")]
+)
+def test_other_scripts_are_detected_and_reported(encoding: str, name: str) -> None:
+    text = {"cp1251": "собака бежит", "big5": "一個男孩在公園裡"}.get(encoding, "一个男孩在公园里踢足球")
+    problems: list[Problem] = []
+    content = f"image,caption\na.jpg,{text}\n"
+    assert decode_text(content.encode(encoding), "t.csv", problems) == content
+    (problem,) = problems
+    assert (problem.kind, name in problem.detail) == ("encoding-fallback", True)
+
+
+def test_a_named_encoding_is_used_and_what_does_not_fit_is_counted() -> None:
+    problems: list[Problem] = []
+    assert decode_text("caf\u00e9".encode("cp850"), "f", problems, "cp850") == "caf\u00e9"
+    assert decode_text(b"\xef\xbb\xbfa", "f", problems, "utf-8") == "a"
+    assert problems == []
+    assert decode_text(b"a\xff", "f", problems, "ascii") == "a\ufffd"
+    detail = "1 characters are not valid in ascii and were replaced"
+    assert problems == [Problem("encoding-fallback", "f", detail)]
+
+
+def test_text_of_no_known_encoding_names_the_option() -> None:
+    with pytest.raises(InputError, match=r"^t\.csv is not UTF-8 \(line 2\) .* name it with --encoding"):
+        decode_text(b"a\n" + bytes(range(128, 256)), "t.csv", [])

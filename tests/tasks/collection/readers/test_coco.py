@@ -1,3 +1,4 @@
+import io
 import json
 from typing import Any
 
@@ -128,7 +129,7 @@ def test_two_entries_of_one_id_shift_no_caption() -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [BASIC[:-20], "[]", '{"images": []}', '{"images": {}, "annotations": []}', "[" * 9999]
+    "content", [BASIC[:-20], '{"images": []}', '{"images": {}, "annotations": []}', '{"images": ' + "[" * 9999]
 )
 def test_what_is_no_captions_file_is_one_sentence(content: str) -> None:
     files = files_of({"captions.json": content, **pictures("a.jpg")})
@@ -136,11 +137,30 @@ def test_what_is_no_captions_file_is_one_sentence(content: str) -> None:
         Coco().read(files, files, CollectionConfig())
 
 
-def test_other_json_is_not_recognised() -> None:
-    def refuse(path: str) -> Any:
-        raise AssertionError(path)
+def test_of_a_file_named_as_captions_the_beginning_is_enough() -> None:
+    class Beginning(io.BytesIO):
+        def read(self, size: int | None = -1) -> bytes:
+            assert size is not None
+            assert 0 < size < 2**17
+            return super().read(size)
 
-    assert not Coco().recognises(files_of({"sources.json": "{}", "._captions.json": ""}))
-    assert Coco().recognises(Files(["annotations/captions_train2014.json"], refuse))
+    files = Files(["annotations/captions_train2014.json"], lambda _: Beginning(BASIC.encode()))
+    assert Coco().recognises(files)
+
+
+def test_other_json_is_not_recognised() -> None:
+    others = {
+        "sources.json": "{}",
+        "._captions.json": "",
+        "captions.json": '{"a.jpg": "A dog ."}',
+        "b/captions.json": "",
+    }
+    assert not Coco().recognises(files_of(others))
     with pytest.raises(InputError, match="No captions JSON"):
         Coco().read(files_of({}), files_of({}), CollectionConfig())
+
+
+def test_a_file_named_as_captions_that_is_something_else_blocks_no_images() -> None:
+    files = files_of({"captions.json": '{"version": 1, "entries": 7}', **pictures("a.jpg")})
+    collection = collect(files)
+    assert (collection.format, len(collection.images), kinds(collection)) == ("folder", 1, {"unused-file": 1})

@@ -114,3 +114,9 @@ def test_other_results_are_no_captions(contents: dict[str, str]) -> None:
     assert not Flickr30k().recognises(files)
     with pytest.raises(InputError, match=r"neither results_20130124\.token nor a results\.csv"):
         Flickr30k().read(files, files, CollectionConfig())
+
+
+def test_a_piped_table_is_found_by_content() -> None:
+    files = files_of({"captions.txt": "image_name| comment_number| comment\na.jpg| 0| A dog .\n", **pictures("a.jpg")})
+    collection = collect(files)
+    assert (collection.format, captions(collection)) == ("flickr30k", {"a.jpg": ("A dog .",)})

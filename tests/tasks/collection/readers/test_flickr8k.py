@@ -104,3 +104,9 @@ def test_other_text_files_are_no_captions() -> None:
     files = files_of(pictures("a.jpg"))
     with pytest.raises(InputError, match=r"neither Flickr8k\.token\.txt"):
         Flickr8k().read(files, files, CollectionConfig())
+
+
+def test_token_lines_are_found_by_content() -> None:
+    files = files_of({"my captions.txt": "a.jpg#0\tA dog .\na.jpg#1\tAgain .\n", **pictures("a.jpg")})
+    collection = collect(files)
+    assert (collection.format, captions(collection)) == ("flickr8k", {"a.jpg": ("A dog .", "Again .")})

@@ -6,6 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tasks.collection.config import CollectionConfig
+from tasks.collection.formats import read_collection
 from tasks.collection.readers.imagefolder import ImageFolder
 from tasks.collection.records import Problem
 from tasks.errors import InputError
@@ -132,7 +133,7 @@ def test_of_two_metadata_files_in_a_folder_the_first_is_read_and_the_other_told(
         ("file_name,text,caption", "captions are read from column caption, not from text"),
         (
             "file_name,label,description",
-            "no captions are read: no column caption, text or captions, only description, label",
+            "no captions are read: no column caption, text or captions, only description, label; use --caption-column",
         ),
     ],
 )
@@ -146,7 +147,7 @@ def test_the_choice_of_the_caption_column_is_told(header: str, detail: str) -> N
     ("column", "read", "detail"),
     [
         ("label", ("dog",), "captions are read from column label, not from caption"),
-        ("labels", (), "no captions are read: no column labels, only caption, label"),
+        ("labels", (), "no captions are read: no column labels, only caption, label; use --caption-column"),
     ],
 )
 def test_the_caption_column_may_be_named(column: str, read: tuple[str, ...], detail: str) -> None:
@@ -176,7 +177,7 @@ def test_every_value_is_text() -> None:
         ("metadata.jsonl", jsonl({"image": "a.jpg"})),
         ("metadata.csv", "x,y\n1,2"),
         ("metadata.csv", ""),
-        ("metadata.parquet", parquet(file_name=[b"a.jpg"], caption=[b"A dog ."])),
+        ("metadata.parquet", parquet(file_name=[b"\xff"], caption=[b"\xff"])),
     ],
 )
 def test_metadata_that_say_nothing_are_told_and_the_images_stay(name: str, content: str | bytes) -> None:
@@ -190,3 +191,24 @@ def test_without_metadata_it_is_one_sentence() -> None:
     assert not ImageFolder().recognises(files)
     with pytest.raises(InputError, match="No metadata file"):
         ImageFolder().read(files, files, CollectionConfig())
+
+
+@pytest.mark.parametrize("name", ["metadata.csv", "catalogue.csv"])
+def test_without_file_names_metadata_in_the_root_are_any_table(name: str) -> None:
+    files = files_of({name: "inventory,filename,title,description\n1,a.jpg,x,A dog .\n", **pictures("a.jpg")})
+    reading = read_collection(files, files)
+    (problem,) = reading.problems
+    assert (reading.format, problem.kind, "(title, description)" in problem.detail) == ("folder", "unused-file", True)
+    assert "--caption-column" in problem.detail
+    read = read_collection(files, files, None, CollectionConfig(caption_column="description"))
+    assert (read.format, [item.captions for item in read.items]) == ("table", [("A dog .",)])
+
+
+def test_in_a_folder_of_a_split_the_image_column_is_detected() -> None:
+    files = files_of({"train/metadata.csv": "photo,caption\na.jpg,A dog .\n", **pictures("train/a.jpg")})
+    assert captions(collect(files)) == {"train/a.jpg": ("A dog .",)}
+
+
+def test_numbered_caption_columns_are_read_together() -> None:
+    files = files_of({"metadata.csv": "file_name,text1,text2\na.jpg,One .,Two .\n", **pictures("a.jpg")})
+    assert captions(collect(files)) == {"a.jpg": ("One .", "Two .")}

@@ -10,7 +10,7 @@ from tasks.collection.formats import read_collection
 from tasks.collection.readers.sidecar import Sidecar
 from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
-from tests.tasks.collection.making import captions, collect, files_of, picture, pictures
+from tests.tasks.collection.making import captions, collect, files_of, kinds, picture, pictures
 
 LINE = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\ufeff"), min_size=1).map(str.strip).filter(bool)
 
@@ -91,3 +91,17 @@ def test_without_a_pair_it_is_one_sentence(text: str) -> None:
 def test_two_spellings_of_the_extension_are_both_read() -> None:
     collection = collect(files_of({**pictures("a.jpg"), "a.TXT": "A dog .", "a.txt": "A pup ."}))
     assert [image.captions for image in collection.images] == [("A dog .", "A pup .")]
+
+
+def test_utf16_without_bom_is_read() -> None:
+    files = files_of({"a.txt": "A dog .\r\nAgain .\r\n".encode("utf-16-le"), **pictures("a.jpg")})
+    collection = collect(files)
+    assert captions(collection) == {"a.jpg": ("A dog .", "Again .")}
+    assert kinds(collection) == {"encoding-fallback": 1}
+
+
+def test_a_text_of_unknown_encoding_costs_no_other() -> None:
+    contents = {"a.txt": bytes(range(128, 256)), "b.txt": "A cat .\n"}
+    collection = collect(files_of({**contents, **pictures("a.jpg", "b.jpg")}))
+    assert captions(collection) == {"a.jpg": (), "b.jpg": ("A cat .",)}
+    assert kinds(collection) == {"no-caption": 1, "unreadable-file": 1}

@@ -87,7 +87,7 @@ def test_of_parquet_only_the_columns_in_use_are_read(monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
     columns = {
         "image": [{"bytes": b"x", "path": "a.jpg"}],
-        "jpg": [b"bytes"],
+        "jpg": [b"\xff\xd8"],
         "embedding": [[0.5]],
         "key": ["a.jpg"],
         "alt": ["A dog ."],
@@ -97,7 +97,7 @@ def test_of_parquet_only_the_columns_in_use_are_read(monkeypatch: pytest.MonkeyP
     assert of(reading) == {"a.jpg": ("A dog .",)}
     detail = "image names are read from column key and captions from alt, not from lang"
     assert reading.problems == (Problem("caption-column", "t.parquet", detail),)
-    assert asked == [["key", "alt", "lang"], ["key", "alt"]]
+    assert asked == [["jpg"], ["key", "alt", "lang"], ["key", "alt"]]
 
 
 def test_rows_of_one_image_join_and_other_images_have_no_captions() -> None:
@@ -305,3 +305,63 @@ def test_a_wrong_column_is_said_though_there_are_images(contents: dict[str, str]
     files = files_of({**contents, "a.jpg": ""})
     with pytest.raises(InputError, match=sentence):
         read_collection(files, files, None, CollectionConfig(image_column="img"))
+
+
+@pytest.mark.parametrize("name", ["captions.txt", "list.json", "t.csv"])
+def test_a_table_is_found_by_its_content(name: str) -> None:
+    table = [{"image_name": "a.jpg", "comment": "A dog ."}]
+    content = json.dumps(table) if name == "list.json" else 'image_name,comment_number,comment\na.jpg,0,"A dog ."\n'
+    reading = read_collection(*[files_of({name: content, "readme.txt": "Notes, and more .", **pictures("a.jpg")})] * 2)
+    assert (reading.format, of(reading)) == ("table", {"a.jpg": ("A dog .",)})
+
+
+def test_texts_next_to_images_are_no_tables() -> None:
+    files = files_of({"a.txt": "image,caption\nb.jpg,x\n", **pictures("a.jpg")})
+    assert read_collection(files, files).format == "sidecar"
+
+
+def test_numbered_columns_are_read_together_and_empty_cells_are_no_captions() -> None:
+    table = "image,caption_1,caption_2,caption_3\na.jpg,One .,Two .,Three .\nb.jpg,Four .,,\n"
+    reading = read("t.csv", table, "a.jpg", "b.jpg")
+    assert of(reading) == {"a.jpg": ("One .", "Two .", "Three ."), "b.jpg": ("Four .",)}
+    assert reading.problems == ()
+
+
+def test_several_columns_may_be_named() -> None:
+    config = CollectionConfig(caption_column=("title", "note"))
+    files = files_of({"t.csv": "image,title,note,size\na.jpg,One .,Two .,7\n", **pictures("a.jpg")})
+    reading = read_collection(files, files, None, config)
+    assert of(reading) == {"a.jpg": ("One .", "Two .")}
+    assert [problem.detail for problem in reading.problems] == [
+        "image names are read from column image and captions from title, note, not from size"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("cell", "texts"),
+    [
+        ('["One .", "Two ."]', ("One .", "Two .")),
+        ("['One .', \"It's two .\"]", ("One .", "It's two .")),
+        ("[1, 2]", ("[1, 2]",)),
+        ("[sic] a dog [there]", ("[sic] a dog [there]",)),
+        ("[" * 5000 + "]" * 5000, ("[" * 5000 + "]" * 5000,)),
+    ],
+)
+def test_a_cell_that_holds_a_list_of_texts_is_that_many_captions(cell: str, texts: tuple[str, ...]) -> None:
+    assert of(read("t.parquet", parquet(image=["a.jpg"], caption=[cell]), "a.jpg")) == {"a.jpg": texts}
+
+
+def test_text_in_binary_columns_is_text() -> None:
+    data = parquet(file_name=[b"a.jpg"], caption=["caf\u00e9".encode()])
+    assert of(read("t.parquet", data, "a.jpg")) == {"a.jpg": ("caf\u00e9",)}
+
+
+def test_the_encoding_may_be_named() -> None:
+    files = files_of(
+        {
+            "t.csv": "image,caption\na.jpg,\u017elu\u0165ou\u010dk\u00fd k\u016f\u0148\n".encode("cp1250"),
+            **pictures("a.jpg"),
+        }
+    )
+    reading = read_collection(files, files, None, CollectionConfig(encoding="windows-1250"))
+    assert of(reading) == {"a.jpg": ("\u017elu\u0165ou\u010dk\u00fd k\u016f\u0148",)}
