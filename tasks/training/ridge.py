@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
+from tasks.features.descriptors import spread_scale
 from tasks.model.head import Kernel, Projection, gaussian
 
 BLOCK = 2048  # rows of the kernel in memory at a time, if landmarks approximate it
@@ -154,15 +155,6 @@ def _diagonal_of_inverse(factor_MM: np.ndarray) -> np.ndarray:
     columns = range(0, len(inverse_MM), BLOCK)
     blocks = (np.tril(inverse_MM[start:, start : start + BLOCK]) for start in columns)  # above is not zero
     return np.concatenate([np.square(block).sum(0) for block in blocks])
-
-
-def spread_scale(descriptor_NC: Tensor, block_channels: Sequence[int]) -> Tensor:
-    """Return scale_C, which gives every block the same variance, and all blocks together a total variance of 1."""
-    scales = []
-    for block_NC in descriptor_NC.split(list(block_channels), dim=1):
-        spread = (block_NC - block_NC.mean(0)).square().sum(1).mean()
-        scales.append((spread.clamp(min=1e-12) * len(block_channels)).rsqrt().expand(block_NC.shape[1]))
-    return torch.cat(scales)
 
 
 @dataclass(frozen=True)

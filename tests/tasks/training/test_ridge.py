@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from tasks.model.head import Kernel, Projection
 from tasks.training import ridge
 from tasks.training.config import RidgeConfig
-from tasks.training.ridge import KernelRidge, best_of, caption_space, kernel_ridge, linear_heads, spread_scale
+from tasks.training.ridge import KernelRidge, best_of, caption_space, kernel_ridge, linear_heads
 from tests.tasks.model.making import random, tiny_projection
 
 PENALTIES = (0.1, 1.0, 10.0)
@@ -204,13 +204,6 @@ def test_descriptors_that_are_all_alike_give_a_finite_kernel() -> None:
         options = {"block_channels": BLOCKS, "bandwidth": 1.0, "landmarks": landmarks, "seed": 0}
         for _, head in kernel_ridge(torch.ones(60, 8), target(), **options).heads(PENALTIES):
             assert head(torch.ones(2, 8), torch.arange(2), 2).isfinite().all()
-
-
-def test_every_block_has_the_same_spread() -> None:
-    descriptor_NC = random(500, 8) * torch.tensor([1.0] * 5 + [100.0] * 3) + 7
-    scaled_NC = descriptor_NC * spread_scale(descriptor_NC, BLOCKS)
-    for block_NC in scaled_NC.split(BLOCKS, dim=1):
-        assert float((block_NC - block_NC.mean(0)).square().sum(1).mean()) == pytest.approx(1 / 2, rel=1e-4)
 
 
 def test_targets_keep_the_similarities_of_the_captions() -> None:
