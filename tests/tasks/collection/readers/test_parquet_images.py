@@ -1,4 +1,5 @@
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -109,3 +110,9 @@ def test_a_wrong_column_is_one_sentence() -> None:
     assert ParquetImages().recognises(files)
     with pytest.raises(InputError, match=r"^t\.parquet has no column of images named 'photo'; .* from image\.$"):
         read_collection(files, files, None, CollectionConfig(image_column="photo"))
+
+
+def test_a_pipe_is_never_opened(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.parquet")
+    with pytest.raises(OSError, match="not a regular file"):
+        read_below(str(tmp_path), "a.parquet/image/0")
