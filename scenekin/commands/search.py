@@ -144,7 +144,7 @@ def search_and_print(
     answer = {
         **model_and_index(searcher, top, recall),
         "query": {"image": str(query) if query is not None else id, "text": text, **asked.facts},
-        "results": [asdict(result) for result in results],
+        "results": [asdict(each) | {"caption": searcher.caption_of(each.image_id)} for each in results],
     }
     lines = [f"{each.rank:>4}  {each.score:.3f}  {image_text(searcher, each.image_id)}" for each in results]
     if explain is not None:

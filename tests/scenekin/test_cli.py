@@ -75,7 +75,7 @@ def test_search_answers_as_promised(trained: Trained, query: Path) -> None:
         "suggestions": {},
         "passed_over": {},
     }
-    assert [result.keys() for result in answer["results"]] == 3 * [{"rank", "image_id", "path", "score"}]
+    assert [result.keys() for result in answer["results"]] == 3 * [{"rank", "image_id", "path", "score", "caption"}]
     assert answer["results"][0]["image_id"] == f"train/{query.name}"
     assert answer["results"][0]["score"] >= 0.999
 
