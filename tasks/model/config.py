@@ -82,4 +82,4 @@ def features_file(pooling: PoolingConfig) -> str:
 
 def load_config(folder: Path) -> ModelConfig:
     """Read the recipe of the model in a folder."""
-    return ModelConfig.model_validate_json((folder / CONFIG).read_text())
+    return ModelConfig.model_validate_json((folder / CONFIG).read_bytes())
