@@ -12,6 +12,7 @@ from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
 from tasks.model.head import Head, Kernel, Projection, gaussian
+from tasks.model.whitening import spread_scale
 
 BLOCK = 2048  # rows of the kernel in memory at a time, if landmarks approximate it
 JITTER = 1e-6  # added to the diagonal of the landmarks' kernel, which near copies make singular
@@ -115,15 +116,6 @@ def _solve(system_MM: Tensor, right_MT: Tensor) -> Tensor:
     """Solve system · W = right for a positive definite system, overwriting it; torch would copy it twice."""
     factor = cho_factor(system_MM.numpy().T, lower=True, overwrite_a=True, check_finite=False)
     return torch.from_numpy(cho_solve(factor, right_MT.numpy(), check_finite=False))
-
-
-def spread_scale(descriptor_NC: Tensor, block_channels: Sequence[int]) -> Tensor:
-    """Return scale_C, which gives every block the same variance, and all blocks together a total variance of 1."""
-    scales = []
-    for block_NC in descriptor_NC.split(list(block_channels), dim=1):
-        spread = (block_NC - block_NC.mean(0)).square().sum(1).mean()
-        scales.append((spread.clamp(min=1e-12) * len(block_channels)).rsqrt().expand(block_NC.shape[1]))
-    return torch.cat(scales)
 
 
 def _choice(rows: int, count: int, seed: int) -> Tensor:

@@ -6,9 +6,10 @@ import torch
 from scipy.sparse import csr_array
 
 from tasks.model.head import Kernel, Projection
+from tasks.model.whitening import spread_scale
 from tasks.training import ridge
 from tasks.training.config import RidgeConfig
-from tasks.training.ridge import best_of, caption_space, kernel_heads, linear_heads, spread_scale
+from tasks.training.ridge import best_of, caption_space, kernel_heads, linear_heads
 from tests.tasks.model.making import random, tiny_projection
 
 PENALTIES = (0.1, 1.0, 10.0)
