@@ -8,7 +8,7 @@ from storage.artifacts import Artifact, narrow
 from storage.models import ModelRef
 from storage.workspace import Workspace
 from tasks.caching import Runner
-from tasks.captions.task import build_vocabulary
+from tasks.captions.task import build_vocabulary, require_shared_words
 from tasks.collection.task import digest_collection, read_collection, require_captions
 from tasks.embedding.task import embed_features, embed_images
 from tasks.evaluation.config import BASELINE_POOLINGS
@@ -47,6 +47,7 @@ def prepare(run: Runner, collection: Artifact, split: str, config: Config, refer
     require_captions(run.workspace, collection, split, train=reference == "train")
     captions = narrow(run.workspace, collection, f"captions/{reference}.parquet")
     vocabulary = run(build_vocabulary, captions, config.captions, reference)
+    require_shared_words(run.workspace, vocabulary)
     weights = weights_digest(config.backbone)
     features = {
         part: run(

@@ -16,7 +16,7 @@ from tasks.collection.readers.folder import Folder
 from tasks.collection.readers.imagefolder import ImageFolder
 from tasks.collection.readers.karpathy import Karpathy
 from tasks.collection.readers.sidecar import Sidecar
-from tasks.collection.readers.table import Table
+from tasks.collection.readers.table import Table, file_with_images
 from tasks.collection.readers.takeout import Takeout
 from tasks.collection.readers.visual_genome import VisualGenome
 from tasks.collection.records import Files, Problem, Reader, Reading
@@ -71,6 +71,8 @@ def _detect(files: Files, config: CollectionConfig) -> Reader:
         return candidates[0]
     if FOLDER.recognises(files):
         return FOLDER
+    if (sentence := file_with_images(files)) is not None:
+        raise InputError(sentence)
     raise InputError(
         f"No images and no captions in a known format ({', '.join(READERS)}) found; "
         "give the folder that contains the images."

@@ -63,7 +63,7 @@ def digest_collection(workspace: Workspace, source: Source) -> str:
 
 @stage(
     "collection",
-    libraries=("charset-normalizer", "faiss-cpu", "imagehash", "pillow", "pillow-heif", "pyarrow", "scipy"),
+    libraries=("charset-normalizer", "imagehash", "pillow", "pillow-heif", "pyarrow", "scipy"),
 )
 def read_collection(
     run: StageRun,

@@ -1,6 +1,4 @@
-"""PCA-whitening of regions and scales of blocks, from statistics of train images (METHOD.md 3, 9)."""
-
-from collections.abc import Sequence
+"""PCA-whitening of train regions, the initial value of the projection (METHOD.md 3)."""
 
 import numpy as np
 import torch
@@ -31,12 +29,3 @@ def pca_whitening(descriptor_SC: Tensor, dimension: int, power: float) -> tuple[
     largest_D = vector_CD.gather(0, vector_CD.abs().argmax(0, keepdim=True)).squeeze(0)
     scale_D = eigenvalue_D.clamp(min=float(eigenvalue_C[-1].clamp(min=1e-12)) * EIGENVALUE_FLOOR) ** (-power / 2)
     return shift_C, (vector_CD * largest_D.sign() * scale_D).float()
-
-
-def spread_scale(descriptor_NC: Tensor, block_channels: Sequence[int]) -> Tensor:
-    """Return scale_C, which gives every block the same variance, and all blocks together a total variance of 1."""
-    scales = []
-    for block_NC in descriptor_NC.split(list(block_channels), dim=1):
-        spread = (block_NC - block_NC.mean(0)).square().sum(1).mean()
-        scales.append((spread.clamp(min=1e-12) * len(block_channels)).rsqrt().expand(block_NC.shape[1]))
-    return torch.cat(scales)
