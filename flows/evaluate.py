@@ -22,6 +22,7 @@ def evaluate(
     runtime: Runtime | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     rehash: bool = False,
+    follow_links: bool = False,
     wait: bool = False,
 ) -> EvaluateResult:
     """Evaluate with the settings that the model was trained with.
@@ -37,6 +38,7 @@ def evaluate(
         images=images,
         runtime=runtime or Runtime(),
         rehash=rehash,
+        follow_links=follow_links,
         wait=wait,
     ) as run:
         registered = run.action(find_registered, run.workspace, model)

@@ -16,11 +16,11 @@ from PIL import Image
 
 from scenekin.errors import MissingImage, NoTextModel
 from storage.errors import StorageError
+from storage.index.images import read_image
 from storage.index.manifest import Manifest
 from storage.index.rows import approximate_file, index_captions, index_rows, index_vectors, vectors_intact
 from storage.index.versions import current_version, missing_index, read_current
 from storage.models import sound_model
-from storage.source.tree import read_below
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
@@ -155,16 +155,15 @@ class Searcher:
         """The path or URL of the file of an indexed image. Raises MissingImage."""
         return f"{self.manifest.images_root.rstrip('/')}/{self.paths[self.row(image_id)]}"
 
-    def read_indexed(self, image_id: str) -> bytes:
+    def read_indexed(self, image_id: str, *, follow_links: bool = True) -> bytes:
         """The bytes of the file of an indexed image. Raises MissingImage if they are not those that were indexed.
 
-        So no file or link that has taken its place is ever read as that image.
+        So no file or link that has taken its place is ever read as that image. Links out of the collection are followed
+        only if the index was made so and `follow_links` is set.
         """
-        root, path, index = self.manifest.images_root, self.paths[self.row(image_id)], self.manifest.name
+        path, index = self.paths[self.row(image_id)], self.manifest.name
         try:
-            if "://" not in root and Path(root, path).exists() and not Path(root, path).is_file():
-                raise OSError("not a regular file")  # reading a pipe or a device might never end
-            data = read_below(root, path)
+            data = read_image(self.manifest, path, follow_links=follow_links)
         except OSError as error:
             raise MissingImage(
                 f"Cannot read image {image_id!r} of the index {index!r} at {self.location_of(image_id)}: "

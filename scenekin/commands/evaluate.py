@@ -13,6 +13,7 @@ from scenekin.options import (
     Collection,
     ConfigFile,
     Encoding,
+    FollowLinks,
     Format,
     ImageColumn,
     Images,
@@ -44,6 +45,7 @@ def evaluate(
     table: Annotated[
         bool, typer.Option("--table", help="Print all methods with confidence intervals, like Table 2 of the paper.")
     ] = False,
+    follow_links: FollowLinks = False,
     rehash: Rehash = False,
     wait: Wait = False,
     workspace: Workspace = None,
@@ -62,6 +64,7 @@ def evaluate(
         format=format,
         runtime=read_config(config, set or []).runtime,  # all other settings are the model's own
         columns=column_options(image_column, caption_column, encoding),
+        follow_links=follow_links,
         rehash=rehash,
         wait=wait,
     )

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO, cast
 import fsspec
 
 from storage.errors import StorageError
+from storage.source.credentials import without_credentials
 from storage.source.local_files import WORKSPACE_MARK, Skipped, walk
 
 CAPTION_FILES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".token", ".parquet")
@@ -50,24 +51,28 @@ class Tree:
             if (self.details[path].get("size") or ONE_REQUEST) < ONE_REQUEST:
                 return io.BytesIO(self.filesystem.cat_file(place))
             return cast(BinaryIO, self.filesystem.open(place, "rb"))
-        except OSError:
-            raise
+        except OSError as error:
+            raise _without_credentials(error) from None
         except Exception as error:  # services raise any exception
-            raise OSError(" ".join(str(error).split())) from error
+            raise OSError(without_credentials(" ".join(str(error).split()))) from error
 
     def place(self, path: str) -> str:
-        """Return the absolute path or URL of a file."""
-        place = f"{self.root}/{path}"
-        return place if self.filesystem is None else str(self.filesystem.unstrip_protocol(place))
+        """Return the absolute path or URL of a file, without credentials."""
+        return self._address(f"{self.root}/{path}")
 
     @property
     def address(self) -> str:
-        """The absolute path or URL of the root."""
-        return self.root if self.filesystem is None else str(self.filesystem.unstrip_protocol(self.root))
+        """The absolute path or URL of the root, without credentials."""
+        return self._address(self.root)
 
-    def folder(self) -> "Tree":
+    def _address(self, place: str) -> str:
+        return place if self.filesystem is None else without_credentials(self.filesystem.unstrip_protocol(place))
+
+    def folder(self, follow_links: bool) -> "Tree":
         """Return the tree of the root, of which this tree may be a single file. Raises StorageError."""
-        return list_tree(self.address)
+        return list_tree(
+            self.root if self.filesystem is None else self.filesystem.unstrip_protocol(self.root), follow_links
+        )
 
 
 def read_below(address: str, path: str) -> bytes:
@@ -77,25 +82,35 @@ def read_below(address: str, path: str) -> bytes:
     try:
         filesystem, root = fsspec.core.url_to_fs(address)
         return cast(bytes, filesystem.cat_file(f"{root.rstrip('/')}/{path}"))
-    except OSError:
-        raise
+    except OSError as error:
+        raise _without_credentials(error) from None
     except Exception as error:  # services raise any exception, and their package may be missing
         raise OSError(_reason(address.partition("://")[0], error)) from error
 
 
-def list_tree(url: str) -> Tree:
-    """List the files below a folder or URL, or the single file that it names. Raises StorageError."""
-    local = "://" not in url or url.startswith(LOCAL)
+def list_tree(url: str, follow_links: bool = False) -> Tree:
+    """List the files below a folder or URL, or the single file that it names. Raises StorageError.
+
+    Links that leave a folder are skipped unless `follow_links` is set.
+    """
+    local, shown = "://" not in url or url.startswith(LOCAL), without_credentials(url)
     try:
-        return _local_tree(url) if local else _remote_tree(url)
+        return _local_tree(url, follow_links) if local else _remote_tree(url)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise StorageError(f"No such file or folder: {url}; name the folder or file of a collection.") from error
+        raise StorageError(f"No such file or folder: {shown}; name the folder or file of a collection.") from error
     except Exception as error:  # no permission, unknown protocol, missing package, and whatever services raise
-        raise StorageError(f"Cannot read {url}: {_reason(url.partition('://')[0], error)}.") from error
+        raise StorageError(f"Cannot read {shown}: {_reason(url.partition('://')[0], error)}.") from error
+
+
+def _without_credentials(error: OSError) -> OSError:
+    """Remove credentials from the message of an error."""
+    error.args = tuple(without_credentials(arg) if isinstance(arg, str) else arg for arg in error.args)
+    return error
 
 
 def _reason(protocol: str, error: Exception) -> str:
     reason = " ".join(str(getattr(error, "strerror", None) or error).split()).removesuffix(".")
+    reason = without_credentials(reason)
     if protocol not in SERVICES:
         return reason or type(error).__name__
     extra, variables = SERVICES[protocol]
@@ -104,7 +119,7 @@ def _reason(protocol: str, error: Exception) -> str:
     return f"{reason}; check {variables}"
 
 
-def _local_tree(url: str) -> Tree:
+def _local_tree(url: str, follow_links: bool) -> Tree:
     path = url
     for protocol in LOCAL:
         path = path.removeprefix(protocol)
@@ -113,7 +128,7 @@ def _local_tree(url: str) -> Tree:
         return Tree(url, str(root.parent), (root.name,), is_file=True)
     if not root.is_dir():
         raise FileNotFoundError(url)
-    files, skipped = walk(root)
+    files, skipped = walk(root, follow_links)
     return Tree(url, str(root), tuple(files), skipped=tuple(skipped))
 
 
@@ -141,29 +156,40 @@ def _hidden(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Source:
-    """The place of a collection: a folder, file or URL, and the folder of its images if it is another one."""
+    """The place of a collection: a folder, file or URL, and the folder of its images if it is another one.
+
+    Only `address` and `name` may be shown or stored: `url` and `images` may contain credentials.
+    """
 
     url: str
     images: str | None = None
+    follow_links: bool = False
+
+    @property
+    def address(self) -> str:
+        """The path or URL without credentials."""
+        return without_credentials(self.url)
 
     @property
     def name(self) -> str:
         """The last part of its path, by which people know it."""
-        return self.url.rstrip("/").rpartition("/")[2]
+        return self.address.rstrip("/").rpartition("/")[2]
 
     def trees(self) -> tuple[Tree, Tree]:
         """Return the collection's files, and the files that its image paths refer to. Raises StorageError."""
-        files = list_tree(self.url)
+        files = list_tree(self.url, self.follow_links)
         if self.images is not None:
-            images = list_tree(self.images)
+            images = list_tree(self.images, self.follow_links)
             if images.is_file:
-                raise StorageError(f"{self.images} is a file; --images takes a folder.")
+                raise StorageError(f"{without_credentials(self.images)} is a file; --images takes a folder.")
             return files, images
         if not files.is_file:
             return files, files
         if not files.paths[0].lower().endswith(CAPTION_FILES):
-            raise StorageError(f"{self.url} is not a caption file; name a caption file or the folder of a collection.")
-        return files, files.folder()
+            raise StorageError(
+                f"{self.address} is not a caption file; name a caption file or the folder of a collection."
+            )
+        return files, files.folder(self.follow_links)
 
 
 class ChangedFile(OSError):
