@@ -25,8 +25,8 @@ def require_shared_words(workspace: Workspace, vocabulary: Artifact) -> None:
 
 
 @stage("vocabulary", libraries=("nltk", "regex"))
-def build_vocabulary(run: StageRun, captions: Artifact, config: CaptionsConfig) -> None:
-    """Train captions → vocabulary.parquet and tfidf.parquet with the images' copy groups (METHOD.md 2)."""
+def build_vocabulary(run: StageRun, captions: Artifact, config: CaptionsConfig, split: str) -> None:
+    """Captions of a split → vocabulary.parquet and tfidf.parquet with the images' copy groups (METHOD.md 2)."""
     from tasks.captions.stage import build_vocabulary as run_stage
 
-    run_stage(run, captions, config)
+    run_stage(run, captions, config, split)
