@@ -62,14 +62,7 @@ def evaluate(
         return EvaluateResult(
             model=version,
             split=split,
-            queries=evaluation.queries,
-            left_out=evaluation.left_out,
-            reference=evaluation.reference,
-            foreign=evaluation.foreign,
-            cut_ranks=evaluation.cut_ranks,
-            methods=evaluation.methods,
-            words=evaluation.words,
-            mixed=evaluation.mixed,
+            **dict(evaluation),
             report=str(keep_report(run.workspace, report, f"evaluate-{split}-{report.key[:8]}")),
             stages=run.reports,
         )
