@@ -8,6 +8,7 @@ from flows.results import EvaluateResult, ModelVersion
 from flows.run import open_run
 from flows.steps import prepare, read, report_on
 from tasks.caching import Runtime
+from tasks.collection.task import has_training_captions
 from tasks.evaluation.task import keep_report
 from tasks.registry.task import attach_report, find_registered
 
@@ -44,10 +45,19 @@ def evaluate(
         registered = run.action(find_registered, run.workspace, model)
         config = Config.model_validate_json(registered.config)
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
-        prepared = prepare(run, read(run, format, config.with_columns(columns or {})), split, config)
+        content = read(run, format, config.with_columns(columns or {}))
+        reference = "train" if has_training_captions(run.workspace, content) else split
+        prepared = prepare(run, content, split, config, reference)
         name = f"scenekin version {registered.version}"
         evaluation, report = report_on(
-            run, prepared, registered.candidates, f"Evaluation on {split}", name, (registered.reason,), config
+            run,
+            prepared,
+            registered.candidates,
+            f"Evaluation on {split}",
+            name,
+            (registered.reason,),
+            config,
+            mixed=split != "train",
         )
         run.action(attach_report, run.workspace, registered.run_id, report, split)
         return EvaluateResult(
@@ -55,8 +65,12 @@ def evaluate(
             split=split,
             queries=evaluation.queries,
             left_out=evaluation.left_out,
+            reference=evaluation.reference,
+            foreign=evaluation.foreign,
+            cut_ranks=evaluation.cut_ranks,
             methods=evaluation.methods,
             words=evaluation.words,
+            mixed=evaluation.mixed,
             report=str(keep_report(run.workspace, report, f"evaluate-{split}-{report.key[:8]}")),
             stages=run.reports,
         )

@@ -69,6 +69,11 @@ class Searcher:
         self._opened_ND = index_vectors(workspace, manifest)
         LOGGER.info("Opened index %s version %d: %d images", manifest.name, manifest.version, manifest.images)
 
+    def __repr__(self) -> str:
+        return (
+            f"Searcher(index {self.manifest.name!r} version {self.manifest.version}, {self.manifest.images:,} images)"
+        )
+
     @classmethod
     def open(cls, workspace: Path | str | None = None, name: str = "main") -> "Searcher":
         """The current version of an index. Raises StorageError if there is none."""
@@ -242,7 +247,8 @@ class Searcher:
         text: str = "",
     ) -> Words:
         """How these terms modify any query. Raises InputError, NoTextModel if the model does not know words."""
-        return read_words(self.text, add, remove, alpha, beta, text) if add or remove or text else Words()
+        adding, removing = ([terms] if isinstance(terms, str) else terms for terms in (add, remove))
+        return read_words(self.text, adding, removing, alpha, beta, text) if adding or removing or text else Words()
 
     def effort(self, top: int, recall: float) -> tuple[int, float]:
         """How many lists of the approximate index a search probes, and the measured recall of its `top` nearest.
@@ -277,6 +283,8 @@ class Searcher:
         """
         if top < 1:
             raise InputError(f"top must be at least 1, not {top}.")
+        if not 0 <= recall <= 1:
+            raise InputError(f"recall must be between 0 and 1, not {recall}.")
         probes, _ = self.effort(top, recall)
         if probes:
             from tasks.search.approximate import rank_approximately  # noqa: PLC0415  few indexes need faiss

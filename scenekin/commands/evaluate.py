@@ -74,7 +74,8 @@ def evaluate(
 def evaluate_text(result: "EvaluateResult") -> str:
     """The metrics of each method as text."""
     lines = [
-        f"{result.split}: {result.queries} queries, {result.left_out} skipped",
+        f"{result.model.name} version {result.model.version} on {result.split}: {result.queries:,} queries, "
+        f"{result.left_out:,} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
@@ -86,6 +87,17 @@ def evaluate_text(result: "EvaluateResult") -> str:
             f"  {result.methods[name].label}: adding a word raises its share of the top 10 from {without} to {at_90} "
             f"(keeping 90 % of the similarity) or {at_80} (keeping 80 %)"
         )
+    for name, mixed in result.mixed.items():
+        share, expected = (f"{100 * each:.0f} %" for each in (mixed.train_share, mixed.train_share_expected))
+        lines.append(
+            f"  {result.methods[name].label}, with training images in the index: NDCG AUC "
+            f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"
+        )
+    if result.foreign:
+        lines.append("  The models were trained on another collection; the baselines are fitted to this one")
+    if result.cut_ranks:
+        ranks = ", ".join(map(str, result.cut_ranks))
+        lines.append(f"  R = {ranks} cannot be measured: a query ranks fewer images")
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
 
 

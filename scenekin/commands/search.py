@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenekin.console import image_text, model_and_index, print_notes, print_result, refusal_lines, short
+from scenekin.console import LOGGER, image_text, model_and_index, print_notes, print_result, refusal_lines, short
 from scenekin.options import AsJson, ImageColumn, IndexName, Workspace
 from scenekin.outputs import check_output
 from tasks.errors import InputError
@@ -75,6 +75,9 @@ def search(
     _check_usage(query, id, text, ids, explain, out)
     searcher = Searcher.open(workspace, name)
     modifiers: dict[str, Any] = {"add": add or (), "remove": remove or ()}
+    for option, strength, terms in (("alpha", alpha, "add"), ("beta", beta, "remove")):
+        if strength is not None and not modifiers[terms]:
+            LOGGER.warning("--%s has no effect without --%s.", option, terms)
     modifiers |= {key: value for key, value in (("alpha", alpha), ("beta", beta)) if value is not None}
     search_for = partial(
         search_into_file if out is not None else search_and_print,

@@ -209,7 +209,7 @@ def _write(
             "approximate": _write_approximate(folder, draft, approximate),
         }
     )
-    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1))
+    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1), encoding="utf-8")
     return manifest
 
 

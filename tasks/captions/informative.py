@@ -13,7 +13,7 @@ FUNCTION_WORDS = {"english": frozenset(_ENGLISH.split())}
 
 
 def informative_words(phrase: str, vocabulary: Vocabulary) -> list[str]:
-    """Return the informative words of a phrase, in order (METHOD.md 9).
+    """Return the informative words of a phrase, in order (METHOD.md 8).
 
     These are in the vocabulary, are no function words, and occur with at most half of the images, so that each carries
     at least one bit.

@@ -24,14 +24,11 @@ def run_in_batches(
 ) -> Iterator[tuple[tuple[int, ...], Computed] | Refusal]:
     """Yield (rows, compute(pixels_BHWC)) for batches of the paths, or a Refusal for a row; every path occurs once.
 
-    Images are decoded in `workers` threads ahead of the network. CUDA computes in bfloat16 where torch allows it.
+    Images are decoded in `workers` threads ahead of the network.
     """
     for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
         if isinstance(batch, Refusal):
             yield batch
             continue
-        with (
-            torch.inference_mode(),
-            torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
-        ):
+        with torch.inference_mode():
             yield batch.rows, compute(batch.pixels_BHWC.to(device))

@@ -1,4 +1,4 @@
-"""The trained methods by name, with the labels that people read: trained modalities, queried modality (METHOD.md 6)."""
+"""The trained methods by name, with the labels that people read: trained modalities, queried modality (METHOD.md 4)."""
 
 LABELS = {
     "wsabie": "WSABIE (V+T,V)",

@@ -21,6 +21,8 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
         tensors = load_file(folder / WEIGHTS)
         backbone = create_backbone(config.backbone, pretrained=False)
         model = SceneModel(config, backbone, _empty_head(config))
+        if isinstance(model.head, Kernel):  # models of earlier versions lack it
+            tensors.setdefault("head.unseen_length_M", model.head.unseen_length_M)
         model.load_state_dict(tensors)
     except Exception as error:
         raise InputError(

@@ -51,8 +51,7 @@ def through_network(
         places = [[place for place, image in enumerate(pixels) if tuple(image.shape) == shape] for shape in shapes]
         chunks = [part[start : start + chunk] for part in places for start in range(0, len(part), chunk)]
         forward = model if len(chunks) == 1 else partial(checkpoint, model, use_reentrant=False)
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            parts = [forward(torch.stack([pixels[place] for place in part]).to(device)) for part in chunks]
+        parts = [forward(torch.stack([pixels[place] for place in part]).to(device)) for part in chunks]
         order = torch.tensor([place for part in chunks for place in part]).argsort()
         return torch.cat(parts).float()[order.to(device)]
 

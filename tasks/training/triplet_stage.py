@@ -48,7 +48,7 @@ def train(
 ) -> None:
     """Train a method by triplets, starting from the features' PCA (METHOD.md 3–5) → model/ and training.json."""
     loaded = LoadedData(run, data, backbone)
-    device = choose_device(run.runtime.device)
+    device = choose_device(run.runtime.device, backbone.precision)
     model = initial_model(loaded, method, config, seed)
     learner, validate = new_learner(loaded, model, config, device)
     table = read_table(run.open(neighbours) / "neighbours.parquet")
