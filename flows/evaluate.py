@@ -48,13 +48,12 @@ def evaluate(
         content = read(run, format, config.with_columns(columns or {}))
         reference = "train" if has_training_captions(run.workspace, content) else split
         prepared = prepare(run, content, split, config, reference)
-        name = f"scenekin version {registered.version}"
         evaluation, report = report_on(
             run,
             prepared,
             registered.candidates,
             f"Evaluation on {split}",
-            name,
+            f"scenekin version {registered.version}",
             (registered.reason,),
             config,
             mixed=split != "train",

@@ -25,7 +25,7 @@ from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
 from tasks.images.preprocess import to_pixels
-from tasks.model.persistence import load
+from tasks.model.persistence import load_for_queries
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import TextModel, load_text
 from tasks.search.explanation import Explanation, explain
@@ -101,7 +101,7 @@ class Searcher:
     def model(self) -> SceneModel:
         """The model that embedded the index. Raises StorageError if it is missing or has changed."""
         LOGGER.info("Loading model %s version %d", self.manifest.model.name, self.manifest.model.version)
-        return load(sound_model(self.workspace, self.manifest.model.reference))
+        return load_for_queries(sound_model(self.workspace, self.manifest.model.reference))
 
     @cached_property
     def text(self) -> TextModel:

@@ -24,7 +24,7 @@ def read_image(manifest: Manifest, path: str, *, follow_links: bool = True) -> b
         raise OSError("it leads out of the collection by a link")
     if file.exists() and not file.is_file():
         raise OSError("not a regular file")  # reading a pipe or a device might never end
-    return file.read_bytes()
+    return read_below(root, path)
 
 
 def _may_request(root: str, collection: str) -> bool:

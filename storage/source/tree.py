@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ import fsspec
 from storage.errors import StorageError
 from storage.source.credentials import without_credentials
 from storage.source.local_files import WORKSPACE_MARK, Skipped, walk
+from storage.source.parquet_images import file_of, read_image
 
 CAPTION_FILES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".token", ".parquet")
 LOCAL = ("file://", "local://")
@@ -43,7 +45,10 @@ class Tree:
     is_file: bool = False
 
     def open(self, path: str) -> BinaryIO:
-        """Open a file for reading. Raises OSError."""
+        """Open a file, or an image inside a Parquet file, for reading. Raises OSError."""
+        container = file_of(path)
+        if container is not None and path not in self.details and not Path(self.root, path).is_file():
+            return io.BytesIO(read_image(path, self._state(container), self.open))
         if self.filesystem is None:
             return Path(self.root, path).open("rb")
         place = f"{self.root}/{path}"
@@ -55,6 +60,10 @@ class Tree:
             raise _without_credentials(error) from None
         except Exception as error:  # services raise any exception
             raise OSError(without_credentials(" ".join(str(error).split()))) from error
+
+    def _state(self, path: str) -> str:
+        """Return what changes if a file does."""
+        return f"{self.place(path)} {self.details[path] if self.filesystem is not None else _state(self.place(path))}"
 
     def place(self, path: str) -> str:
         """Return the absolute path or URL of a file, without credentials."""
@@ -77,15 +86,29 @@ class Tree:
 
 def read_below(address: str, path: str) -> bytes:
     """Read a file by its path below the address of a root, without listing the root. Raises OSError."""
+    container = file_of(path)
     if "://" not in address:
+        if container is not None and not Path(address, path).is_file():
+            return read_image(path, _state(f"{address}/{container}"), lambda file: Path(address, file).open("rb"))
         return Path(address, path).read_bytes()
     try:
         filesystem, root = fsspec.core.url_to_fs(address)
+        if container is not None:
+            place = f"{root.rstrip('/')}/{container}"
+            return read_image(path, f"{place} {filesystem.info(place)}", lambda _: filesystem.open(place, "rb"))
         return cast(bytes, filesystem.cat_file(f"{root.rstrip('/')}/{path}"))
     except OSError as error:
         raise _without_credentials(error) from None
     except Exception as error:  # services raise any exception, and their package may be missing
         raise OSError(_reason(address.partition("://")[0], error)) from error
+
+
+def _state(place: str) -> str:
+    """Return what changes if a local file does. Raises OSError also for what is no regular file."""
+    status = Path(place).stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("not a regular file")  # reading a pipe or a device might never end
+    return f"{place} {status.st_size} {status.st_mtime_ns}"
 
 
 def list_tree(url: str, follow_links: bool = False) -> Tree:

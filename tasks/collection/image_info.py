@@ -44,4 +44,4 @@ def inspect_file(path: str, read: Callable[[str], bytes]) -> ImageInfo | None:
 
 def paths_to_inspect(reading: Reading, images: Files) -> Sequence[str]:
     """Return the sorted paths of existing files that the items name; nothing outside the images' root is opened."""
-    return sorted({item.path for item in reading.items}.intersection(images.paths))
+    return sorted({item.path for item in reading.items}.intersection({*images.paths, *reading.inside}))

@@ -2,7 +2,6 @@
 
 import posixpath
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import replace
 
 from tasks.collection.config import CollectionConfig
@@ -49,19 +48,12 @@ class Table:
         (source,) = sources
         problems: list[Problem] = []
         table = open_table(files, source, problems)
-        try:
-            image, captions = _columns(table, source, config)
-        except InputError:
-            if table.image_columns and config.image_column is None:
-                raise InputError(images_inside(source, table)) from None
-            raise
+        image, captions = _columns(table, source, config)
         split = split_column([name for name in table.columns if name not in (image, *captions)])
         wanted = [name for name in dict.fromkeys((image, *captions, split)) if name is not None]
         rows = list(table.rows(wanted))
         paths = ImagePaths(images.paths)
         folder = paths.folder_of({str(row.get(image)) for _, row in rows})
-        if table.image_columns and not any(paths.find(str(row.get(image)), folder) in paths for _, row in rows):
-            raise InputError(images_inside(source, table))
         located = list(locate(source, rows, image, folder, paths, problems))
         items = join_rows(located, captions, problems)
         problems += paths.inexact(items)
@@ -76,24 +68,6 @@ class Table:
             problems.append(Problem("caption-column", source, detail))
         items = [replace(item, split=splits.get(item.path)) for item in items]
         return Reading(self.name, tuple(items), tuple(problems), has_splits=bool(splits))
-
-
-def images_inside(source: str, table: TableFile) -> str:
-    """Return the sentence that a table contains images, which are not read from there."""
-    columns = ", ".join(table.image_columns)
-    return f"The images are inside {source} (column {columns}), where they cannot be read; write them out as files."
-
-
-def file_with_images(files: Files) -> str | None:
-    """Return that sentence about the first Parquet file that contains images, in any folder."""
-    for path in [path for path in files.paths if path.lower().endswith(".parquet") and not is_hidden(path)][
-        :MAX_BY_CONTENT
-    ]:
-        with suppress(InputError):
-            table = open_table(files, path, [])
-            if table.image_columns:
-                return images_inside(path, table)
-    return None
 
 
 def why_not_a_table(files: Files, source: str, config: CollectionConfig) -> str | None:

@@ -367,15 +367,6 @@ def test_the_encoding_may_be_named() -> None:
     assert of(reading) == {"a.jpg": ("\u017elu\u0165ou\u010dk\u00fd k\u016f\u0148",)}
 
 
-@pytest.mark.parametrize("column", [[{"bytes": b"\xff\xd8", "path": "a.jpg"}], [b"\xff\xd8"]])
-@pytest.mark.parametrize("others", [{"filename": ["a.jpg"]}, {}])
-@pytest.mark.parametrize("folder", ["", "data/"])
-def test_images_inside_a_table_are_one_sentence(column: list[Any], others: dict[str, Any], folder: str) -> None:
-    files = files_of({f"{folder}train.parquet": parquet(photo=column, caption=["A dog ."], **others)})
-    with pytest.raises(InputError, match=rf"inside {folder}train\.parquet \(column photo\).*write them out as files"):
-        read_collection(files, files)
-
-
 def test_images_next_to_a_table_that_contains_copies_are_read() -> None:
     data = parquet(jpg=[b"\xff\xd8"], caption=["A dog ."], filename=["a.jpg"])
     assert of(read("t.parquet", data, "a.jpg")) == {"a.jpg": ("A dog .",)}
