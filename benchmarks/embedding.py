@@ -51,8 +51,7 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
     ready = [normalise(batch.pixels_BHWC.to(device), preprocessing) for batch in batches]
 
     def bare() -> None:
-        precision = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
-        with torch.inference_mode(), precision:
+        with torch.inference_mode():
             for images_BCHW in ready:
                 feature_map_BCHW = model.backbone(images_BCHW)
         feature_map_BCHW.sum().item()  # waits for the GPU

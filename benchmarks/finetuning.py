@@ -55,9 +55,8 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
         train_triplets(learner, relevance, config, seed=0, validate=lambda: 0.0)
 
     def bare() -> None:
-        precision = torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda")
         for rows, learns in passes:
-            with torch.set_grad_enabled(learns), precision:
+            with torch.set_grad_enabled(learns):
                 score = model.backbone(ready_NCHW[rows]).mean()
             if learns:
                 score.backward()

@@ -13,9 +13,9 @@ from tasks.features.config import FeaturesConfig
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.search.config import IndexConfig
 from tasks.surrogate.config import SurrogateConfig
-from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
+from tasks.training.config import RidgeConfig, TripletConfig
 
-Candidate = TripletMethod | Literal["regression"]
+Candidate = Literal["v_v", "vt_v", "wsabie", "regression"]
 FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
 """Sections that earlier versions named otherwise; registered models keep their settings under these names."""
 
@@ -33,7 +33,7 @@ class Config(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    seed: int = Field(default=0, ge=0, description="Seed of every random choice except the split.")
+    seed: int = Field(default=0, ge=0, description="Seed of every random choice except the split of a collection.")
     collection: CollectionConfig = Field(default=CollectionConfig(), description="How a collection is read and split.")
     captions: CaptionsConfig = Field(default=CaptionsConfig(), description="How captions are read.")
     surrogate: SurrogateConfig = Field(default=SurrogateConfig(), description="Neighbours by caption similarity.")

@@ -8,6 +8,7 @@ from flows.results import EvaluateResult, ModelVersion
 from flows.run import open_run
 from flows.steps import prepare, read, report_on
 from tasks.caching import Runtime
+from tasks.collection.task import has_training_captions
 from tasks.evaluation.task import keep_report
 from tasks.registry.task import attach_report, find_registered
 
@@ -22,6 +23,7 @@ def evaluate(
     runtime: Runtime | None = None,
     columns: Mapping[str, str | Sequence[str]] | None = None,
     rehash: bool = False,
+    follow_links: bool = False,
     wait: bool = False,
 ) -> EvaluateResult:
     """Evaluate with the settings that the model was trained with.
@@ -37,24 +39,30 @@ def evaluate(
         images=images,
         runtime=runtime or Runtime(),
         rehash=rehash,
+        follow_links=follow_links,
         wait=wait,
     ) as run:
         registered = run.action(find_registered, run.workspace, model)
         config = Config.model_validate_json(registered.config)
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
-        prepared = prepare(run, read(run, format, config.with_columns(columns or {})), split, config)
-        name = f"scenekin version {registered.version}"
+        content = read(run, format, config.with_columns(columns or {}))
+        reference = "train" if has_training_captions(run.workspace, content) else split
+        prepared = prepare(run, content, split, config, reference)
         evaluation, report = report_on(
-            run, prepared, registered.candidates, f"Evaluation on {split}", name, (registered.reason,), config
+            run,
+            prepared,
+            registered.candidates,
+            f"Evaluation on {split}",
+            f"scenekin version {registered.version}",
+            (registered.reason,),
+            config,
+            mixed=split != "train",
         )
         run.action(attach_report, run.workspace, registered.run_id, report, split)
         return EvaluateResult(
             model=version,
             split=split,
-            queries=evaluation.queries,
-            left_out=evaluation.left_out,
-            methods=evaluation.methods,
-            words=evaluation.words,
+            **dict(evaluation),
             report=str(keep_report(run.workspace, report, f"evaluate-{split}-{report.key[:8]}")),
             stages=run.reports,
         )

@@ -24,6 +24,7 @@ def index(
     allow_shrink: bool = False,
     moved: bool = False,
     rehash: bool = False,
+    follow_links: bool = False,
     wait: bool = False,
 ) -> IndexResult:
     """Embed the new images of a collection and publish a version of its index.
@@ -40,6 +41,7 @@ def index(
         images=images,
         runtime=config.runtime,
         rehash=rehash,
+        follow_links=follow_links,
         wait=wait,
     ) as run:
         run.action(check_index, run.workspace, name, run.source, moved)

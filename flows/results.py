@@ -3,7 +3,7 @@
 from pydantic import BaseModel
 
 from tasks.caching import StageReport
-from tasks.evaluation.task import Difference, Evaluation, MethodSummary, WordMetrics
+from tasks.evaluation.task import Difference, Evaluation, MethodSummary, MixedMetrics, WordMetrics
 
 
 class ModelVersion(BaseModel):
@@ -73,13 +73,20 @@ class IndexResult(BaseModel):
 
 
 class EvaluateResult(BaseModel):
-    """`scenekin evaluate --json`."""
+    """`scenekin evaluate --json`.
+
+    Relevance and baselines are fitted on the split `reference`; a `foreign` model was trained on another collection.
+    """
 
     model: ModelVersion
     split: str
     queries: int
     left_out: int
+    reference: str
+    foreign: bool
+    cut_ranks: tuple[int, ...]
     methods: dict[str, MethodSummary]
     words: dict[str, WordMetrics]
+    mixed: dict[str, MixedMetrics]
     report: str
     stages: list[StageReport]

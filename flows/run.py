@@ -22,6 +22,7 @@ def open_run(
     collection: str | None,
     images: str | None,
     runtime: Runtime,
+    follow_links: bool = False,
     rehash: bool = False,
     wait: bool = False,
 ) -> Iterator[Runner]:
@@ -36,7 +37,7 @@ def open_run(
         if rehash:
             space.known_files.unlink(missing_ok=True)
         url = _absolute(collection) if collection is not None else str(demo_collection(space))
-        source = Source(url, None if images is None else _absolute(images))
+        source = Source(url, None if images is None else _absolute(images), follow_links)
         yield Runner(space, source, runtime)
 
 

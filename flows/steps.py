@@ -8,7 +8,7 @@ from storage.artifacts import Artifact, narrow
 from storage.models import ModelRef
 from storage.workspace import Workspace
 from tasks.caching import Runner
-from tasks.captions.task import build_vocabulary
+from tasks.captions.task import build_vocabulary, require_shared_words
 from tasks.collection.task import digest_collection, read_collection, require_captions
 from tasks.embedding.task import embed_features, embed_images
 from tasks.evaluation.config import BASELINE_POOLINGS
@@ -20,11 +20,15 @@ from tasks.model.config import PoolingConfig, features_file
 
 @dataclass(frozen=True)
 class Prepared:
-    """A collection, the vocabulary of its train captions, and the features of train and another split."""
+    """A collection, its vocabulary, and the features of two splits.
+
+    Vocabulary and baselines are fitted on the split `reference`: train, if the collection has one.
+    """
 
     collection: Artifact
     vocabulary: Artifact
     split: str
+    reference: str
     features: Mapping[str, Artifact]
     workspace: Workspace
 
@@ -38,11 +42,12 @@ def read(run: Runner, format: str | None, config: Config) -> Artifact:
     return run(read_collection, digest_collection(run.workspace, run.source), format, config.collection)
 
 
-def prepare(run: Runner, collection: Artifact, split: str, config: Config) -> Prepared:
-    """Compute everything that training and evaluation on a split need."""
-    require_captions(run.workspace, collection, split)
-    captions = narrow(run.workspace, collection, "captions/train.parquet")
-    vocabulary = run(build_vocabulary, captions, config.captions)
+def prepare(run: Runner, collection: Artifact, split: str, config: Config, reference: str = "train") -> Prepared:
+    """Compute everything that training and evaluation on a split need. Raises InputError if captions are missing."""
+    require_captions(run.workspace, collection, split, train=reference == "train")
+    captions = narrow(run.workspace, collection, f"captions/{reference}.parquet")
+    vocabulary = run(build_vocabulary, captions, config.captions, reference)
+    require_shared_words(run.workspace, vocabulary)
     weights = weights_digest(config.backbone)
     features = {
         part: run(
@@ -52,9 +57,9 @@ def prepare(run: Runner, collection: Artifact, split: str, config: Config) -> Pr
             config.features(),
             weights,
         )
-        for part in ("train", split)
+        for part in dict.fromkeys((reference, split))
     }
-    return Prepared(collection, vocabulary, split, features, run.workspace)
+    return Prepared(collection, vocabulary, split, reference, features, run.workspace)
 
 
 def report_on(
@@ -65,21 +70,36 @@ def report_on(
     name: str,
     notes: tuple[str, ...],
     config: Config,
+    *,
+    mixed: bool = False,
 ) -> tuple[Evaluation, Artifact]:
-    """Evaluate models and baselines on the prepared split, and write the report."""
-    split, space = prepared.split, run.workspace
-    images = narrow(space, prepared.collection, f"captioned/{split}.parquet")
+    """Evaluate models and baselines on the prepared split, and write the report.
+
+    With `mixed`, models with a frozen backbone also search the split together with the training images.
+    """
+    split, reference, space = prepared.split, prepared.reference, run.workspace
+    images, reference_images = (
+        narrow(space, prepared.collection, f"captioned/{part}.parquet") for part in (split, reference)
+    )
     embeddings = {
         method: run(embed_images, images, f"captioned/{split}.parquet", model)
         if method in config.finetuned()
         else run(embed_features, images, split, prepared.pooled(split, config.pooling(method)), model)
         for method, model in models.items()
     }
+    train_embeddings = {
+        method: run(embed_features, reference_images, "train", prepared.pooled("train", config.pooling(method)), model)
+        for method, model in models.items()
+        if mixed and reference == "train" and method not in config.finetuned()
+    }
     data = EvaluationData(
         split=split,
         vocabulary=narrow(space, prepared.vocabulary, "vocabulary.parquet"),
-        train_images=narrow(space, prepared.collection, "captioned/train.parquet"),
-        train_features=prepared.pooled("train", *BASELINE_POOLINGS),
+        reference=reference,
+        reference_images=reference_images,
+        reference_features=prepared.pooled(reference, *BASELINE_POOLINGS),
+        reference_captions=narrow(space, prepared.collection, f"captions/{reference}.parquet"),
+        train_embeddings=train_embeddings,
         images=images,
         features=prepared.pooled(split, *BASELINE_POOLINGS),
         captions=narrow(space, prepared.collection, f"captions/{split}.parquet"),

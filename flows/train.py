@@ -28,6 +28,7 @@ def train(
     images: str | None = None,
     format: str | None = None,
     rehash: bool = False,
+    follow_links: bool = False,
     wait: bool = False,
 ) -> TrainResult:
     """Train the candidates, compare them on validation and register the best.
@@ -43,6 +44,7 @@ def train(
         images=images,
         runtime=config.runtime,
         rehash=rehash,
+        follow_links=follow_links,
         wait=wait,
     ) as run:
         prepared = prepare(run, read(run, format, config), "validation", config)
@@ -52,17 +54,15 @@ def train(
         title, labels = "Candidates on validation", ", ".join(LABELS[method] for method in models)
         evaluation, report = report_on(run, prepared, models, title, labels, notes, config)
         best = max(models, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
-        run_id = run_of(run.workspace, trained[best])
-        card = model_card(run.workspace, best, models, prepared.collection, report, config)
         registered = run.action(
             register_model,
             run.workspace,
-            run_id,
+            run_of(run.workspace, trained[best]),
             best,
             models,
             config.model_dump_json(),
             evaluation.metrics(best),
-            card,
+            model_card(run.workspace, best, models, prepared.collection, report, config),
             prepared.collection,
         )
         run.action(attach_report, run.workspace, registered.run_id, report, "validation")

@@ -21,6 +21,7 @@ from tasks.progress import progress
 from tasks.search.words import Words
 
 QUERIES_AT_ONCE, RESULTS_AT_ONCE = 4096, 2**20  # embedded and ranked together; ranked before they are written
+NAME_LENGTH = 200  # characters of a query's name in an error
 BATCH = 32  # images per pass of the network
 
 
@@ -43,7 +44,7 @@ def search_files(
     check_sheet(out, len(queries.names), top)
     outcome = BatchOutcome(len(queries.names) + len(queries.refused), list(queries.refused))
     with (
-        results_writer(searcher, out, queries.read) as write,
+        results_writer(searcher, out, words, queries.read) as write,
         progress("searching", len(queries.names)) as on_step,
     ):
         for part in _parts(len(queries.names), top):
@@ -63,8 +64,9 @@ def search_files(
                 write(_results(searcher, [names[row] for row in answered], query_BD, top, recall))
             outcome.answered += len(answered)
         if not outcome.answered:
-            first = outcome.refused[0]
-            raise InputError(f"None of {outcome.listed:,} queries is usable; {first['item']}: {first['reason']}.")
+            first, more = outcome.refused[0], outcome.listed - 1
+            others = f" (and {more:,} more)" if more else ""
+            raise InputError(f"No usable query: {first['item'][:NAME_LENGTH]}: {first['reason']}{others}.")
     return outcome
 
 
@@ -73,7 +75,7 @@ def search_index(searcher: Searcher, out: Path, words: Words, top: int = 10, rec
     outcome = BatchOutcome(searcher.manifest.images, [])
     check_sheet(out, outcome.listed, top)
     with (
-        results_writer(searcher, out, searcher.read_indexed) as write,
+        results_writer(searcher, out, words, searcher.read_indexed) as write,
         progress("searching", outcome.listed) as on_step,
     ):
         for rows in _parts(outcome.listed, top):
@@ -89,7 +91,7 @@ def search_one(
 ) -> BatchOutcome:
     """Search for a single query, named as it appears in the results; otherwise as `search_files`."""
     check_sheet(out, 1, top)
-    with results_writer(searcher, out, read) as write:
+    with results_writer(searcher, out, query, read) as write:
         write(_results(searcher, [name], query.embedding_D[None], top, recall))
     return BatchOutcome(1, [], 1)
 

@@ -63,8 +63,9 @@ def main() -> None:
     open_streams()
     end_soon_on_interrupt()
     LOGGER.propagate = False  # Prefect's handlers would print each message again
+    arguments, sys.argv = sys.argv[1:], sys.argv[:1]  # libraries read it too: OpenVINO prints if it has --verbose
     try:
-        app()
+        app(arguments)
     except OSError as error:  # while printing help, say on a full disk; commands report their own
         sys.exit(f"scenekin: {_os_error_text(error)}")
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
+from pydantic_core import ErrorDetails
 
 from flows.config import FORMER_NAMES, Config, with_current_names
 from tasks.errors import InputError
@@ -47,7 +48,7 @@ def _section_lines(section: BaseModel, indent: str) -> Iterator[str]:
         if not isinstance(value, BaseModel):
             yield f"{indent}{name}: {_scalar(value)}"
         elif first := next((earlier for earlier, each in written if each == value), None):
-            yield f"{indent}{name}: *{first}"
+            yield f"{indent}{name}: *{first}  # the same settings as {first}"
         else:
             written.append((name, value))
             yield f"{indent}{name}:{f' &{name}' if name in shared else ''}"
@@ -75,16 +76,23 @@ def _read_yaml(file: Path) -> dict[str, Any]:
         presets = ", ".join(preset_names())
         raise InputError(f"No such settings file or preset: {str(file)!r}; presets are {presets}.") from None
     except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
+        reason = getattr(error, "strerror", None) or "it is not a text file in UTF-8"
         raise InputError(f"Cannot read the settings file {file}: {reason}.") from error
     except yaml.YAMLError as error:
-        raise InputError(f"The settings file {file} is not valid YAML: {' '.join(str(error).split())}.") from error
+        raise InputError(f"The settings file {file} is not valid YAML{_place(error)}.") from error
     if not isinstance(values, dict):
         raise InputError(f"The settings file {file} must contain settings as `key: value`.")
     try:
         return with_current_names(values)
     except ValueError as error:
         raise InputError(f"The settings file {file} is ambiguous: {error}.") from None
+
+
+def _place(error: yaml.YAMLError) -> str:
+    """Return where a YAML file is wrong, and why, if the parser knows."""
+    if not isinstance(error, yaml.MarkedYAMLError) or error.problem_mark is None:
+        return ""
+    return f": line {error.problem_mark.line + 1}, column {error.problem_mark.column + 1}: {error.problem}"
 
 
 def _assign(values: dict[str, Any], assignment: str) -> None:
@@ -105,11 +113,21 @@ def _assign(values: dict[str, Any], assignment: str) -> None:
 
 
 def _sentence(error: ValidationError) -> str:
-    parts = []
-    for problem in error.errors():
-        name = ".".join(str(part) for part in problem["loc"])
-        if problem["type"] == "extra_forbidden":
-            parts.append(f"unknown setting {name} (`scenekin config` prints all settings)")
-        else:
-            parts.append(f"{name} cannot be {problem['input']!r}: {problem['msg'].removeprefix('Value error, ')}")
-    return f"Invalid settings: {'; '.join(parts)}."
+    problems = error.errors()
+    inner = {problem["loc"][:length] for problem in problems for length in range(len(problem["loc"]))}
+    return f"Invalid settings: {'; '.join(_clause(each) for each in problems if each['loc'] not in inner)}."
+
+
+def _clause(problem: ErrorDetails) -> str:
+    """Describe one invalid setting by its name, what it must be, and its value."""
+    name, kind = ".".join(map(str, problem["loc"])), problem["type"]
+    expected = problem["msg"].removeprefix("Input should be ").partition(", unable")[0]
+    clauses = {
+        "extra_forbidden": f"unknown setting {name} (`scenekin config` prints all settings)",
+        "model_type": f"{name} is a section; set one of its settings, such as {name}.KEY=VALUE",
+        "too_short": f"{name} must not be empty",
+        "value_error": f"{name}: {problem['msg'].removeprefix('Value error, ')}".removeprefix(": "),
+    }
+    if kind.startswith(("int", "float")):
+        expected = "a whole number" if kind.startswith("int") else "a number"
+    return clauses.get(kind, f"{name} must be {expected}, not {problem['input']!r}")

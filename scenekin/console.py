@@ -26,7 +26,7 @@ def configure_logging(verbose: bool = False, quiet: bool = False) -> None:
 
 def print_result(result: Mapping[str, Any], as_json: bool, text: str) -> None:
     """Print the result of a command: as JSON, or as text for people."""
-    print(json.dumps(result) if as_json else text)
+    sys.stdout.write(f"{json.dumps(result) if as_json else text}\n")  # at once: a reader may stop after a part
 
 
 def print_notes(words: "Words") -> None:

@@ -38,6 +38,9 @@ Assignments = Annotated[
 ]
 Model = Annotated[str, typer.Option("--model", help="Alias or version of the registered model.")]
 IndexName = Annotated[str, typer.Option("--name", help="Index name.")]
+FollowLinks = Annotated[
+    bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the collection.")
+]
 Rehash = Annotated[
     bool, typer.Option("--rehash", help="Read every file again, also those whose size and time are unchanged.")
 ]

@@ -49,6 +49,8 @@ def list_queries(source: Path, column: str | None = None) -> Queries:
 def _names_in(files: Files, source: str, column: str | None) -> tuple[list[str], list[RefusedQuery]]:
     """The lines of a text file, even one called .csv, or the values of a table's image column."""
     extension = Path(source).suffix.lower()
+    if extension == ".json":
+        raise InputError(f"{source} is a JSON file; list the paths in a text file, .csv, .tsv, .jsonl or .parquet.")
     if extension != ".parquet":
         lines = [line.strip() for _, line in numbered_lines(decode_text(files.read(source), source, []))]
         if extension not in TEXT_TABLES or (lines and is_image(lines[0])):

@@ -14,6 +14,7 @@ from scenekin.outputs import output_file, without_formulas
 from scenekin.searcher import Searcher
 from scenekin.web.thumbnails import ByteCache, data_uri, render
 from storage.tables import table_writer
+from tasks.search.words import Words
 
 FORMATS = (".csv", ".html", ".parquet")
 RESULTS = pa.schema(
@@ -44,7 +45,7 @@ def check_sheet(out: Path, queries: int, top: int) -> None:
 
 
 @contextmanager
-def results_writer(searcher: Searcher, out: Path, read_query: ReadQuery) -> Iterator[WriteResults]:
+def results_writer(searcher: Searcher, out: Path, words: Words, read_query: ReadQuery) -> Iterator[WriteResults]:
     """Yield a function that writes batches of RESULTS into `out`, in the format of its suffix.
 
     The file is written completely or not at all. Raises InputError.
@@ -55,40 +56,43 @@ def results_writer(searcher: Searcher, out: Path, read_query: ReadQuery) -> Iter
                 with pyarrow.csv.CSVWriter(file, RESULTS) as table:
                     yield lambda batch: table.write_batch(without_formulas(batch))
             case ".html":
-                sheet = ContactSheet(searcher, read_query)
+                sheet = ContactSheet(searcher, words, read_query)
                 with file.open("w", encoding="utf-8") as page:
                     page.write(sheet.begin())
                     yield lambda batch: page.writelines(sheet.sections(batch))
                     page.write(sheet.end())
             case _:
-                with table_writer(file, RESULTS.with_metadata(_metadata(searcher))) as write:
+                with table_writer(file, RESULTS.with_metadata(_metadata(searcher, words))) as write:
                     yield write
 
 
-def _metadata(searcher: Searcher) -> dict[str, str]:
+def _metadata(searcher: Searcher, words: Words) -> dict[str, str]:
     manifest = searcher.manifest
     return {
         "model": manifest.model.name,
         "model_version": str(manifest.model.version),
         "index": manifest.name,
         "index_version": str(manifest.version),
+        "added": ", ".join(words.added),
+        "removed": ", ".join(words.removed),
     }
 
 
 class ContactSheet:
     """Sections of an HTML page, each a query and its results; pictures are inside the page."""
 
-    def __init__(self, searcher: Searcher, read_query: ReadQuery) -> None:
+    def __init__(self, searcher: Searcher, words: Words, read_query: ReadQuery) -> None:
         loader = PackageLoader("scenekin", "")
         environment = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True)
         self._template: Any = environment.get_template("contact_sheet.html.j2").module
         self._searcher = searcher
+        self._words = words
         self._read_query = read_query
         self._pictures = ByteCache()
 
     def begin(self) -> str:
         """The page up to its first section."""
-        return str(self._template.begin(_metadata(self._searcher)))
+        return str(self._template.begin(_metadata(self._searcher, self._words)))
 
     def sections(self, batch: pa.RecordBatch) -> Iterator[str]:
         """A section for each query of a batch of RESULTS."""

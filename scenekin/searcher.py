@@ -16,16 +16,16 @@ from PIL import Image
 
 from scenekin.errors import MissingImage, NoTextModel
 from storage.errors import StorageError
+from storage.index.images import read_image
 from storage.index.manifest import Manifest
 from storage.index.rows import approximate_file, index_captions, index_rows, index_vectors, vectors_intact
 from storage.index.versions import current_version, missing_index, read_current
 from storage.models import sound_model
-from storage.source.tree import read_below
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
 from tasks.images.preprocess import to_pixels
-from tasks.model.persistence import load
+from tasks.model.persistence import load_for_queries
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import TextModel, load_text
 from tasks.search.explanation import Explanation, explain
@@ -69,6 +69,11 @@ class Searcher:
         self._opened_ND = index_vectors(workspace, manifest)
         LOGGER.info("Opened index %s version %d: %d images", manifest.name, manifest.version, manifest.images)
 
+    def __repr__(self) -> str:
+        return (
+            f"Searcher(index {self.manifest.name!r} version {self.manifest.version}, {self.manifest.images:,} images)"
+        )
+
     @classmethod
     def open(cls, workspace: Path | str | None = None, name: str = "main") -> "Searcher":
         """The current version of an index. Raises StorageError if there is none."""
@@ -96,7 +101,7 @@ class Searcher:
     def model(self) -> SceneModel:
         """The model that embedded the index. Raises StorageError if it is missing or has changed."""
         LOGGER.info("Loading model %s version %d", self.manifest.model.name, self.manifest.model.version)
-        return load(sound_model(self.workspace, self.manifest.model.reference))
+        return load_for_queries(sound_model(self.workspace, self.manifest.model.reference))
 
     @cached_property
     def text(self) -> TextModel:
@@ -155,16 +160,15 @@ class Searcher:
         """The path or URL of the file of an indexed image. Raises MissingImage."""
         return f"{self.manifest.images_root.rstrip('/')}/{self.paths[self.row(image_id)]}"
 
-    def read_indexed(self, image_id: str) -> bytes:
+    def read_indexed(self, image_id: str, *, follow_links: bool = True) -> bytes:
         """The bytes of the file of an indexed image. Raises MissingImage if they are not those that were indexed.
 
-        So no file or link that has taken its place is ever read as that image.
+        So no file or link that has taken its place is ever read as that image. Links out of the collection are followed
+        only if the index was made so and `follow_links` is set.
         """
-        root, path, index = self.manifest.images_root, self.paths[self.row(image_id)], self.manifest.name
+        path, index = self.paths[self.row(image_id)], self.manifest.name
         try:
-            if "://" not in root and Path(root, path).exists() and not Path(root, path).is_file():
-                raise OSError("not a regular file")  # reading a pipe or a device might never end
-            data = read_below(root, path)
+            data = read_image(self.manifest, path, follow_links=follow_links)
         except OSError as error:
             raise MissingImage(
                 f"Cannot read image {image_id!r} of the index {index!r} at {self.location_of(image_id)}: "
@@ -243,7 +247,8 @@ class Searcher:
         text: str = "",
     ) -> Words:
         """How these terms modify any query. Raises InputError, NoTextModel if the model does not know words."""
-        return read_words(self.text, add, remove, alpha, beta, text) if add or remove or text else Words()
+        adding, removing = ([terms] if isinstance(terms, str) else terms for terms in (add, remove))
+        return read_words(self.text, adding, removing, alpha, beta, text) if adding or removing or text else Words()
 
     def effort(self, top: int, recall: float) -> tuple[int, float]:
         """How many lists of the approximate index a search probes, and the measured recall of its `top` nearest.
@@ -278,6 +283,8 @@ class Searcher:
         """
         if top < 1:
             raise InputError(f"top must be at least 1, not {top}.")
+        if not 0 <= recall <= 1:
+            raise InputError(f"recall must be between 0 and 1, not {recall}.")
         probes, _ = self.effort(top, recall)
         if probes:
             from tasks.search.approximate import rank_approximately  # noqa: PLC0415  few indexes need faiss

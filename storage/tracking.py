@@ -12,6 +12,7 @@ from mlflow.entities import Dataset, DatasetInput, Metric, Param, RunStatus
 from mlflow.tracking import MlflowClient
 from mlflow.utils.mlflow_tags import MLFLOW_RUN_NOTE
 
+from storage.atomic import fresh_file
 from storage.faults import FaultPoint, reach
 from storage.mlflow_store import (
     attach,
@@ -111,7 +112,8 @@ def _start(workspace: Workspace, page: RunPage, resumed: Path) -> RunLog:
     experiment = experiment_id(client, workspace)
     _close_orphans(client, experiment)
     run_id = _resume(client, resumed, experiment) or client.create_run(experiment, run_name=page.name).info.run_id
-    resumed.write_text(run_id)
+    with fresh_file(resumed) as temporary:  # never through a link
+        temporary.write_text(run_id)
     for tag, value in page.tags.items():
         client.set_tag(run_id, tag, value)
     client.log_inputs(run_id, datasets=[page.dataset])

@@ -133,8 +133,8 @@ def _acquire(workspace: Workspace, stream: IO[str], wait: bool) -> None:
         fcntl.flock(stream, fcntl.LOCK_EX)
     except OSError as error:  # ENOLCK, EOPNOTSUPP, …
         raise WorkspaceError(
-            f"Cannot lock the workspace {workspace.root}: {error.strerror}; network shares often have no locks. "
-            "Choose a folder on a local disk."
+            f"Cannot lock the workspace {workspace.root}: {error.strerror}; "
+            "network shares often have no locks, local disks do."
         ) from error
 
 

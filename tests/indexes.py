@@ -45,6 +45,7 @@ def publish_images(
     refused: tuple[RefusedImage, ...] = (),
     allow_shrink: bool = False,
     moved: bool = False,
+    follow_links: bool = False,
     paths: dict[str, str] | None = None,
     ids: list[str] | None = None,
     listed: list[str] | None = None,
@@ -79,6 +80,7 @@ def publish_images(
         refused=refused,
         allow_shrink=allow_shrink,
         moved=moved,
+        follow_links=follow_links,
         approximate_from=approximate_from,
         approximate=approximate,
     )

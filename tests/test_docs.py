@@ -19,6 +19,7 @@ from flows.config import Config
 from scenekin.cli import app
 from scenekin.config_file import preset_names, read_config
 from tasks.collection.formats import READERS
+from tasks.evaluation.methods import LABELS
 from tests.test_architecture import STAGES
 
 ROOT = Path(__file__).parents[1]
@@ -234,10 +235,16 @@ def test_files_that_are_named_by_their_path_exist(path: Path) -> None:
     assert [name for name in named if not (ROOT / name).exists()] == []
 
 
-def test_the_architecture_page_lists_the_stages_in_their_order() -> None:
+def test_the_architecture_page_lists_the_packages_of_tasks_in_their_order() -> None:
     text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
-    table = text.partition("| stage | computes |")[2].partition("\n\n")[0]
+    table = text.partition("| package of `tasks/` | contents |")[2].partition("\n\n")[0]
     assert tuple(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == STAGES
+
+
+def test_the_method_lists_the_baselines() -> None:
+    text = (ROOT / "docs/METHOD.md").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^\| `(baseline_\w+)` \| ([^|]+) \|", text, re.MULTILINE))
+    assert listed == {name: label for name, label in LABELS.items() if name.startswith("baseline_")}
 
 
 def test_the_table_of_formats_is_complete() -> None:

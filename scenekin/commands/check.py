@@ -12,6 +12,7 @@ from scenekin.options import (
     Collection,
     ConfigFile,
     Encoding,
+    FollowLinks,
     Format,
     ImageColumn,
     Images,
@@ -29,6 +30,7 @@ def check(
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
     encoding: Encoding = None,
+    follow_links: FollowLinks = False,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
@@ -43,7 +45,7 @@ def check(
     from tasks.collection.records import Files
     from tasks.progress import progress
 
-    trees = Source(collection, images).trees()
+    trees = Source(collection, images, follow_links).trees()
     files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in trees)
     settings = read_config(config, set or []).collection.override(
         column_options(image_column, caption_column, encoding)

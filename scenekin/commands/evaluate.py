@@ -13,6 +13,7 @@ from scenekin.options import (
     Collection,
     ConfigFile,
     Encoding,
+    FollowLinks,
     Format,
     ImageColumn,
     Images,
@@ -44,6 +45,7 @@ def evaluate(
     table: Annotated[
         bool, typer.Option("--table", help="Print all methods with confidence intervals, like Table 2 of the paper.")
     ] = False,
+    follow_links: FollowLinks = False,
     rehash: Rehash = False,
     wait: Wait = False,
     workspace: Workspace = None,
@@ -62,6 +64,7 @@ def evaluate(
         format=format,
         runtime=read_config(config, set or []).runtime,  # all other settings are the model's own
         columns=column_options(image_column, caption_column, encoding),
+        follow_links=follow_links,
         rehash=rehash,
         wait=wait,
     )
@@ -71,7 +74,8 @@ def evaluate(
 def evaluate_text(result: "EvaluateResult") -> str:
     """The metrics of each method as text."""
     lines = [
-        f"{result.split}: {result.queries} queries, {result.left_out} skipped",
+        f"{result.model.name} version {result.model.version} on {result.split}: {result.queries:,} queries, "
+        f"{result.left_out:,} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():
@@ -83,6 +87,17 @@ def evaluate_text(result: "EvaluateResult") -> str:
             f"  {result.methods[name].label}: adding a word raises its share of the top 10 from {without} to {at_90} "
             f"(keeping 90 % of the similarity) or {at_80} (keeping 80 %)"
         )
+    for name, mixed in result.mixed.items():
+        share, expected = (f"{100 * each:.0f} %" for each in (mixed.train_share, mixed.train_share_expected))
+        lines.append(
+            f"  {result.methods[name].label}, with training images in the index: NDCG AUC "
+            f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"
+        )
+    if result.foreign:
+        lines.append("  The models were trained on another collection; the baselines are fitted to this one")
+    if result.cut_ranks:
+        ranks = ", ".join(map(str, result.cut_ranks))
+        lines.append(f"  R = {ranks} cannot be measured: a query ranks fewer images")
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
 
 

@@ -15,6 +15,7 @@ from scenekin.options import (
     Collection,
     ConfigFile,
     Encoding,
+    FollowLinks,
     Format,
     ImageColumn,
     Images,
@@ -51,6 +52,7 @@ def index(
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
     encoding: Encoding = None,
+    follow_links: FollowLinks = False,
     rehash: Rehash = False,
     wait: Wait = False,
     workspace: Workspace = None,
@@ -71,6 +73,7 @@ def index(
         format=format,
         allow_shrink=allow_shrink,
         moved=moved,
+        follow_links=follow_links,
         rehash=rehash,
         wait=wait,
     )

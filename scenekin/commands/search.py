@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenekin.console import image_text, model_and_index, print_notes, print_result, refusal_lines, short
+from scenekin.console import LOGGER, image_text, model_and_index, print_notes, print_result, refusal_lines, short
 from scenekin.options import AsJson, ImageColumn, IndexName, Workspace
 from scenekin.outputs import check_output
 from tasks.errors import InputError
@@ -75,6 +75,9 @@ def search(
     _check_usage(query, id, text, ids, explain, out)
     searcher = Searcher.open(workspace, name)
     modifiers: dict[str, Any] = {"add": add or (), "remove": remove or ()}
+    for option, strength, terms in (("alpha", alpha, "add"), ("beta", beta, "remove")):
+        if strength is not None and not modifiers[terms]:
+            LOGGER.warning("--%s has no effect without --%s.", option, terms)
     modifiers |= {key: value for key, value in (("alpha", alpha), ("beta", beta)) if value is not None}
     search_for = partial(
         search_into_file if out is not None else search_and_print,
@@ -141,7 +144,7 @@ def search_and_print(
     answer = {
         **model_and_index(searcher, top, recall),
         "query": {"image": str(query) if query is not None else id, "text": text, **asked.facts},
-        "results": [asdict(result) for result in results],
+        "results": [asdict(each) | {"caption": searcher.caption_of(each.image_id)} for each in results],
     }
     lines = [f"{each.rank:>4}  {each.score:.3f}  {image_text(searcher, each.image_id)}" for each in results]
     if explain is not None:

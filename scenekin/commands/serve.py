@@ -37,6 +37,7 @@ def serve(
         public = not ip_address(address).is_loopback
         app = create_app(space, name, hosts=() if public else (host, *LOOPBACK))
         print(f"Serving index {name} at http://{_netloc(address, port)} (press Ctrl-C to stop)", flush=True)
+        app.state.index.follow_links = not public
         if public:
             print("Anyone who can reach this address can search the index and view its images.", flush=True)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)

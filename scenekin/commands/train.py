@@ -11,6 +11,7 @@ from scenekin.options import (
     Collection,
     ConfigFile,
     Encoding,
+    FollowLinks,
     Format,
     ImageColumn,
     Images,
@@ -36,6 +37,7 @@ def train(
     image_column: ImageColumn = None,
     caption_column: CaptionColumn = None,
     encoding: Encoding = None,
+    follow_links: FollowLinks = False,
     rehash: Rehash = False,
     wait: Wait = False,
     workspace: Workspace = None,
@@ -51,6 +53,7 @@ def train(
         workspace=path_text(workspace),
         images=images,
         format=format,
+        follow_links=follow_links,
         rehash=rehash,
         wait=wait,
     )

@@ -7,7 +7,7 @@ from fastapi import Query as QueryString
 from pydantic import BaseModel
 
 from scenekin.web.errors import ErrorResponse
-from scenekin.web.parameters import ImageId
+from scenekin.web.parameters import ImageId, read_upload
 from scenekin.web.served_index import CurrentIndexDep, ServedIndex
 from scenekin.web.thumbnails import data_uri, encode_jpeg, fit
 from tasks.errors import InputError
@@ -78,7 +78,7 @@ async def explain_upload(
 
     def work(index: ServedIndex) -> ExplainResponse:
         if parameters.image is not None and parameters.a is None:
-            return _explain(index, parameters.image.file.read(), index.read(parameters.b))
+            return _explain(index, read_upload(parameters.image.file), index.read(parameters.b))
         if parameters.a is not None and parameters.image is None:
             return _explain(index, index.read(parameters.a), index.read(parameters.b))
         raise InputError("Give either an image or the id a.")

@@ -7,6 +7,8 @@ from pydantic import BaseModel, Field
 
 from scenekin.searcher import RECALL, Query
 from scenekin.web.served_index import ServedIndex
+from tasks.errors import InputError
+from tasks.images.decode import UPLOAD_SIDE, UnreadableImage, check_budget
 from tasks.search.modifiers import ADD, REMOVE
 
 ID_LENGTH, TEXT_LENGTH, PHRASE_LENGTH = 4_096, 10_000, 200
@@ -37,7 +39,7 @@ class SearchParameters(BaseModel):
         if self.id is not None:
             index.searcher.row(self.id)
         return index.searcher.query(
-            upload.read() if upload is not None else None,
+            read_upload(upload) if upload is not None else None,
             image_id=self.id,
             text=self.text,
             add=self.add,
@@ -45,6 +47,16 @@ class SearchParameters(BaseModel):
             alpha=self.alpha,
             beta=self.beta,
         )
+
+
+def read_upload(stream: BinaryIO) -> bytes:
+    """Return an uploaded image. Raises InputError if decoding it would exceed the budget of uploads."""
+    data = stream.read()
+    try:
+        check_budget(data, UPLOAD_SIDE)
+    except UnreadableImage as error:
+        raise InputError(f"Cannot decode the image: {error}.") from error
+    return data
 
 
 class UploadSearchParameters(SearchParameters):

@@ -19,8 +19,9 @@ from tasks.errors import InputError
 class ServedIndex:
     """One version of an index. Images are found by id only, and only files with the indexed content are read."""
 
-    def __init__(self, searcher: Searcher) -> None:
+    def __init__(self, searcher: Searcher, *, follow_links: bool = True) -> None:
         self.searcher = searcher
+        self.follow_links = follow_links
         self.manifest = searcher.manifest
 
     @cached_property
@@ -48,7 +49,7 @@ class ServedIndex:
         """Return the bytes of an image's file. Raises MissingImage, without naming any folder of the server."""
         self.searcher.row(image_id)
         try:
-            return self.searcher.read_indexed(image_id)
+            return self.searcher.read_indexed(image_id, follow_links=self.follow_links)
         except MissingImage as error:
             raise MissingImage(
                 f"The file of {image_id!r} is missing or has changed since it was indexed; run `scenekin index` again."
@@ -62,6 +63,8 @@ NETWORK_THREADS, LOOKUP_THREADS = 1, 4  # a forward pass uses all cores by itsel
 
 class CurrentIndex:
     """Runs work in threads, off the event loop, on whichever version of an index is current when it starts."""
+
+    follow_links = True  # out of the collection, if its index was made so
 
     def __init__(self, workspace: Workspace, name: str) -> None:
         self.workspace = workspace
@@ -77,7 +80,7 @@ class CurrentIndex:
             before = self._index.searcher if self._index else None
             searcher = before.current() if before else Searcher.open(self.workspace.root, self.name)
             if self._index is None or searcher is not before:
-                self._index = ServedIndex(searcher)
+                self._index = ServedIndex(searcher, follow_links=self.follow_links)
             return self._index
 
     async def compute(self, work: Callable[[ServedIndex], T]) -> T:

@@ -1,8 +1,9 @@
 """The manifest of an index version: what it was made from and what it contains."""
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from storage.models import ModelRef
+from storage.source.credentials import without_credentials
 
 MANIFEST, RAW, APPROXIMATE = "manifest.json", "vectors.f16", "approximate.faiss"
 
@@ -75,6 +76,7 @@ class Manifest(BaseModel):
     created_at: str
     collection: str
     images_root: str
+    follow_links: bool = False  # out of the folder of the images
     model: IndexModel
     images: int
     dimension: int
@@ -85,6 +87,12 @@ class Manifest(BaseModel):
     approximate: Approximate | None = None
     changes: Changes
     refused: tuple[RefusedImage, ...]
+
+    @field_validator("collection", "images_root")
+    @classmethod
+    def _without_credentials(cls, place: str) -> str:
+        """Old manifests may contain them."""
+        return without_credentials(place)
 
     @property
     def is_large(self) -> bool:

@@ -52,6 +52,7 @@ def publish(
     *,
     collection: str,
     images_root: str,
+    follow_links: bool,
     model: IndexModel,
     preprocessing: str,
     listed: Sequence[str],
@@ -79,6 +80,7 @@ def publish(
         created_at=datetime.now(UTC).isoformat(timespec="seconds"),
         collection=collection,
         images_root=images_root,
+        follow_links=follow_links,
         model=model,
         images=images.num_rows,
         dimension=pq.read_schema(embeddings).field("embedding").type.list_size,
@@ -207,7 +209,7 @@ def _write(
             "approximate": _write_approximate(folder, draft, approximate),
         }
     )
-    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1))
+    (folder / MANIFEST).write_text(manifest.model_dump_json(indent=1), encoding="utf-8")
     return manifest
 
 

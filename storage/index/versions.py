@@ -63,7 +63,7 @@ def make_current(workspace: Workspace, name: str, version: int) -> None:
 def read_manifest(workspace: Workspace, name: str, version: int) -> Manifest:
     """Read the manifest of a version. Raises StorageError if it is missing, damaged or another version's."""
     try:
-        manifest = Manifest.model_validate_json((index_folder(workspace, name) / str(version) / MANIFEST).read_text())
+        manifest = Manifest.model_validate_json((index_folder(workspace, name) / str(version) / MANIFEST).read_bytes())
     except OSError as error:
         raise _damaged(name, version, f"{MANIFEST} is missing") from error
     except ValueError as error:

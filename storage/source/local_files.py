@@ -18,16 +18,17 @@ class Skipped(NamedTuple):
     reason: str
 
 
-def walk(root: Path) -> tuple[list[str], list[Skipped]]:
+def walk(root: Path, follow_links: bool = False) -> tuple[list[str], list[Skipped]]:
     """Return the sorted paths of the visible files below a folder, and the skipped entries. Raises OSError.
 
     Real folders are listed before linked ones, so that a file's path does not depend on the order of the file system.
-    Workspaces below the root are left out.
+    Workspaces below the root are left out. Links out of the root are skipped unless `follow_links` is set.
     """
     files: list[str] = []
+    real = os.path.realpath(root)
     skipped: list[Skipped] = []
     above = "a folder that contains the collection; the link is not followed"
-    seen = {_identity(folder): above for folder in root.resolve().parents}
+    seen = {_identity(folder): above for folder in Path(real).parents}
     folders = [(0, "")]  # a heap of folders: the number of links on the way, and the path
     while folders:
         links, path = heapq.heappop(folders)
@@ -45,7 +46,7 @@ def walk(root: Path) -> tuple[list[str], list[Skipped]]:
             skipped.append(Skipped("unreadable-folder", path, f"{error.strerror or error}; its files are not listed"))
             continue
         for entry in visible:
-            found = _classify(entry, path + entry.name)
+            found = _classify(entry, path + entry.name, None if follow_links else real)
             if isinstance(found, Skipped):
                 skipped.append(found)
             elif found.endswith("/"):
@@ -60,6 +61,11 @@ def _identity(folder: Path) -> Identity:
     return status.st_dev, status.st_ino
 
 
+def _leaves(link: str, folder: str) -> bool:
+    target = os.path.realpath(link)
+    return os.path.commonpath([target, folder]) not in {folder, target}
+
+
 def _visible(entries: list[os.DirEntry[str]], folder: str) -> list[os.DirEntry[str]]:
     """Return the entries that are not hidden; none of a workspace below the root."""
     if folder and any(entry.name == WORKSPACE_MARK for entry in entries):
@@ -67,9 +73,14 @@ def _visible(entries: list[os.DirEntry[str]], folder: str) -> list[os.DirEntry[s
     return [entry for entry in entries if not entry.name.startswith(".")]
 
 
-def _classify(entry: os.DirEntry[str], path: str) -> str | Skipped:
-    """Return the path of a file, the path of a folder with `/`, or why the entry is skipped."""
+def _classify(entry: os.DirEntry[str], path: str, inside: str | None) -> str | Skipped:
+    """Return the path of a file, the path of a folder with `/`, or why the entry is skipped.
+
+    A link has to lead to `inside`, if given, or to a folder above, which is skipped later.
+    """
     try:
+        if inside and entry.is_symlink() and (entry.is_file() or entry.is_dir()) and _leaves(entry.path, inside):
+            return Skipped("outside-link", path, "the link leads out of the collection; follow it with --follow-links")
         if entry.is_dir():
             return f"{path}/"
         if entry.is_file():

@@ -2,6 +2,7 @@
 
 import hashlib
 import io
+import stat
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,9 @@ from typing import Any, BinaryIO, cast
 import fsspec
 
 from storage.errors import StorageError
+from storage.source.credentials import without_credentials
 from storage.source.local_files import WORKSPACE_MARK, Skipped, walk
+from storage.source.parquet_images import file_of, read_image
 
 CAPTION_FILES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".token", ".parquet")
 LOCAL = ("file://", "local://")
@@ -42,7 +45,10 @@ class Tree:
     is_file: bool = False
 
     def open(self, path: str) -> BinaryIO:
-        """Open a file for reading. Raises OSError."""
+        """Open a file, or an image inside a Parquet file, for reading. Raises OSError."""
+        container = file_of(path)
+        if container is not None and path not in self.details and not Path(self.root, path).is_file():
+            return io.BytesIO(read_image(path, self._state(container), self.open))
         if self.filesystem is None:
             return Path(self.root, path).open("rb")
         place = f"{self.root}/{path}"
@@ -50,52 +56,84 @@ class Tree:
             if (self.details[path].get("size") or ONE_REQUEST) < ONE_REQUEST:
                 return io.BytesIO(self.filesystem.cat_file(place))
             return cast(BinaryIO, self.filesystem.open(place, "rb"))
-        except OSError:
-            raise
+        except OSError as error:
+            raise _without_credentials(error) from None
         except Exception as error:  # services raise any exception
-            raise OSError(" ".join(str(error).split())) from error
+            raise OSError(without_credentials(" ".join(str(error).split()))) from error
+
+    def _state(self, path: str) -> str:
+        """Return what changes if a file does."""
+        return f"{self.place(path)} {self.details[path] if self.filesystem is not None else _state(self.place(path))}"
 
     def place(self, path: str) -> str:
-        """Return the absolute path or URL of a file."""
-        place = f"{self.root}/{path}"
-        return place if self.filesystem is None else str(self.filesystem.unstrip_protocol(place))
+        """Return the absolute path or URL of a file, without credentials."""
+        return self._address(f"{self.root}/{path}")
 
     @property
     def address(self) -> str:
-        """The absolute path or URL of the root."""
-        return self.root if self.filesystem is None else str(self.filesystem.unstrip_protocol(self.root))
+        """The absolute path or URL of the root, without credentials."""
+        return self._address(self.root)
 
-    def folder(self) -> "Tree":
+    def _address(self, place: str) -> str:
+        return place if self.filesystem is None else without_credentials(self.filesystem.unstrip_protocol(place))
+
+    def folder(self, follow_links: bool) -> "Tree":
         """Return the tree of the root, of which this tree may be a single file. Raises StorageError."""
-        return list_tree(self.address)
+        return list_tree(
+            self.root if self.filesystem is None else self.filesystem.unstrip_protocol(self.root), follow_links
+        )
 
 
 def read_below(address: str, path: str) -> bytes:
     """Read a file by its path below the address of a root, without listing the root. Raises OSError."""
+    container = file_of(path)
     if "://" not in address:
+        if container is not None and not Path(address, path).is_file():
+            return read_image(path, _state(f"{address}/{container}"), lambda file: Path(address, file).open("rb"))
         return Path(address, path).read_bytes()
     try:
         filesystem, root = fsspec.core.url_to_fs(address)
+        if container is not None:
+            place = f"{root.rstrip('/')}/{container}"
+            return read_image(path, f"{place} {filesystem.info(place)}", lambda _: filesystem.open(place, "rb"))
         return cast(bytes, filesystem.cat_file(f"{root.rstrip('/')}/{path}"))
-    except OSError:
-        raise
+    except OSError as error:
+        raise _without_credentials(error) from None
     except Exception as error:  # services raise any exception, and their package may be missing
         raise OSError(_reason(address.partition("://")[0], error)) from error
 
 
-def list_tree(url: str) -> Tree:
-    """List the files below a folder or URL, or the single file that it names. Raises StorageError."""
-    local = "://" not in url or url.startswith(LOCAL)
+def _state(place: str) -> str:
+    """Return what changes if a local file does. Raises OSError also for what is no regular file."""
+    status = Path(place).stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError("not a regular file")  # reading a pipe or a device might never end
+    return f"{place} {status.st_size} {status.st_mtime_ns}"
+
+
+def list_tree(url: str, follow_links: bool = False) -> Tree:
+    """List the files below a folder or URL, or the single file that it names. Raises StorageError.
+
+    Links that leave a folder are skipped unless `follow_links` is set.
+    """
+    local, shown = "://" not in url or url.startswith(LOCAL), without_credentials(url)
     try:
-        return _local_tree(url) if local else _remote_tree(url)
+        return _local_tree(url, follow_links) if local else _remote_tree(url)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise StorageError(f"No such file or folder: {url}; name the folder or file of a collection.") from error
+        raise StorageError(f"No such file or folder: {shown}; name the folder or file of a collection.") from error
     except Exception as error:  # no permission, unknown protocol, missing package, and whatever services raise
-        raise StorageError(f"Cannot read {url}: {_reason(url.partition('://')[0], error)}.") from error
+        raise StorageError(f"Cannot read {shown}: {_reason(url.partition('://')[0], error)}.") from error
+
+
+def _without_credentials(error: OSError) -> OSError:
+    """Remove credentials from the message of an error."""
+    error.args = tuple(without_credentials(arg) if isinstance(arg, str) else arg for arg in error.args)
+    return error
 
 
 def _reason(protocol: str, error: Exception) -> str:
     reason = " ".join(str(getattr(error, "strerror", None) or error).split()).removesuffix(".")
+    reason = without_credentials(reason)
     if protocol not in SERVICES:
         return reason or type(error).__name__
     extra, variables = SERVICES[protocol]
@@ -104,7 +142,7 @@ def _reason(protocol: str, error: Exception) -> str:
     return f"{reason}; check {variables}"
 
 
-def _local_tree(url: str) -> Tree:
+def _local_tree(url: str, follow_links: bool) -> Tree:
     path = url
     for protocol in LOCAL:
         path = path.removeprefix(protocol)
@@ -113,7 +151,7 @@ def _local_tree(url: str) -> Tree:
         return Tree(url, str(root.parent), (root.name,), is_file=True)
     if not root.is_dir():
         raise FileNotFoundError(url)
-    files, skipped = walk(root)
+    files, skipped = walk(root, follow_links)
     return Tree(url, str(root), tuple(files), skipped=tuple(skipped))
 
 
@@ -141,29 +179,40 @@ def _hidden(path: str) -> bool:
 
 @dataclass(frozen=True)
 class Source:
-    """The place of a collection: a folder, file or URL, and the folder of its images if it is another one."""
+    """The place of a collection: a folder, file or URL, and the folder of its images if it is another one.
+
+    Only `address` and `name` may be shown or stored: `url` and `images` may contain credentials.
+    """
 
     url: str
     images: str | None = None
+    follow_links: bool = False
+
+    @property
+    def address(self) -> str:
+        """The path or URL without credentials."""
+        return without_credentials(self.url)
 
     @property
     def name(self) -> str:
         """The last part of its path, by which people know it."""
-        return self.url.rstrip("/").rpartition("/")[2]
+        return self.address.rstrip("/").rpartition("/")[2]
 
     def trees(self) -> tuple[Tree, Tree]:
         """Return the collection's files, and the files that its image paths refer to. Raises StorageError."""
-        files = list_tree(self.url)
+        files = list_tree(self.url, self.follow_links)
         if self.images is not None:
-            images = list_tree(self.images)
+            images = list_tree(self.images, self.follow_links)
             if images.is_file:
-                raise StorageError(f"{self.images} is a file; --images takes a folder.")
+                raise StorageError(f"{without_credentials(self.images)} is a file; --images takes a folder.")
             return files, images
         if not files.is_file:
             return files, files
         if not files.paths[0].lower().endswith(CAPTION_FILES):
-            raise StorageError(f"{self.url} is not a caption file; name a caption file or the folder of a collection.")
-        return files, files.folder()
+            raise StorageError(
+                f"{self.address} is not a caption file; name a caption file or the folder of a collection."
+            )
+        return files, files.folder(self.follow_links)
 
 
 class ChangedFile(OSError):

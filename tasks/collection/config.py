@@ -33,9 +33,12 @@ class CollectionConfig(BaseModel):
     @field_validator("encoding")
     @classmethod
     def _known_encoding(cls, encoding: str | None) -> str | None:
+        if encoding is None:
+            return None
         try:
-            return None if encoding is None else codecs.lookup(encoding).name
-        except LookupError:
+            b"a".decode(encoding)  # some codecs are not for text
+            return codecs.lookup(encoding).name
+        except (LookupError, UnicodeError):
             raise ValueError(f"unknown encoding {encoding!r}; examples are cp1252, gbk and shift_jis") from None
 
     @property

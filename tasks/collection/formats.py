@@ -15,6 +15,7 @@ from tasks.collection.readers.flickr30k import Flickr30k
 from tasks.collection.readers.folder import Folder
 from tasks.collection.readers.imagefolder import ImageFolder
 from tasks.collection.readers.karpathy import Karpathy
+from tasks.collection.readers.parquet_images import ParquetImages
 from tasks.collection.readers.sidecar import Sidecar
 from tasks.collection.readers.table import Table
 from tasks.collection.readers.takeout import Takeout
@@ -23,9 +24,9 @@ from tasks.collection.records import Files, Problem, Reader, Reading
 from tasks.errors import InputError
 
 SPECIFIC: tuple[Reader, ...] = (Flickr8k(), Flickr30k(), Coco(), Karpathy(), VisualGenome(), ImageFolder(), Takeout())
-TABLE, SIDECAR, FOLDER = Table(), Sidecar(), Folder()
-READERS: dict[str, Reader] = {reader.name: reader for reader in (*SPECIFIC, TABLE, SIDECAR, FOLDER)}
-WITH_COLUMNS = ("imagefolder", "table")
+PARQUET_IMAGES, TABLE, SIDECAR, FOLDER = ParquetImages(), Table(), Sidecar(), Folder()
+READERS: dict[str, Reader] = {reader.name: reader for reader in (*SPECIFIC, PARQUET_IMAGES, TABLE, SIDECAR, FOLDER)}
+WITH_COLUMNS = ("imagefolder", "parquet-images", "table")
 
 
 def read_collection(
@@ -46,7 +47,7 @@ def read_collection(
         return files.open(path)
 
     try:
-        reader = READERS[format] if format else _detect(files, config)
+        reader = READERS[format] if format else _detect(files, images, config)
         reading = reader.read(replace(files, open=note_opened), images, config)
     except OSError as error:
         raise InputError(f"Cannot read a file of the collection: {error}.") from error
@@ -62,7 +63,9 @@ def _unused_columns(format: str, config: CollectionConfig) -> Iterator[Problem]:
             yield Problem("unused-column", column, f"the {format} format has no columns; the option is ignored")
 
 
-def _detect(files: Files, config: CollectionConfig) -> Reader:
+def _detect(files: Files, images: Files, config: CollectionConfig) -> Reader:
+    if not FOLDER.recognises(images) and PARQUET_IMAGES.recognises(files):
+        return PARQUET_IMAGES
     candidates = [reader for reader in SPECIFIC if reader.recognises(files)] or _general(files, config)
     if len(candidates) > 1:
         names = " or ".join(reader.name for reader in candidates)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from tasks.collection.near_duplicates import FINGERPRINT_SIDE, Fingerprint, fingerprint_of
 from tasks.collection.records import Files, Reading
-from tasks.images.decode import UnreadableImage, decode_reduced
+from tasks.images.decode import UnreadableImage, decode_reduced, refusing
 
 
 @dataclass(frozen=True)
@@ -24,10 +24,12 @@ def inspect_image(data: bytes) -> ImageInfo:
     """Return the information of one file's bytes, decoded to the end so that truncated images are found."""
     sha256 = hashlib.sha256(data).hexdigest()
     try:
-        picture = decode_reduced(data, FINGERPRINT_SIDE)
+        with refusing():
+            picture = decode_reduced(data, FINGERPRINT_SIDE)
+            fingerprint = fingerprint_of(picture.image)
     except UnreadableImage as error:
         return ImageInfo(sha256, 0, 0, str(error))
-    return ImageInfo(sha256, picture.width, picture.height, fingerprint=fingerprint_of(picture.image))
+    return ImageInfo(sha256, picture.width, picture.height, fingerprint=fingerprint)
 
 
 def inspect_file(path: str, read: Callable[[str], bytes]) -> ImageInfo | None:
@@ -42,4 +44,4 @@ def inspect_file(path: str, read: Callable[[str], bytes]) -> ImageInfo | None:
 
 def paths_to_inspect(reading: Reading, images: Files) -> Sequence[str]:
     """Return the sorted paths of existing files that the items name; nothing outside the images' root is opened."""
-    return sorted({item.path for item in reading.items}.intersection(images.paths))
+    return sorted({item.path for item in reading.items}.intersection({*images.paths, *reading.inside}))

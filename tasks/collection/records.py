@@ -56,7 +56,7 @@ class Problem:
 
 @dataclass(frozen=True)
 class Reading:
-    """Everything a reader found, and the files it opened.
+    """Everything a reader found, the files it opened, and the paths of images that are inside other files.
 
     If `has_splits`, the dataset defines its own splits and none is drawn.
     """
@@ -66,6 +66,7 @@ class Reading:
     problems: Sequence[Problem] = field(default_factory=tuple)
     has_splits: bool = False
     opened: frozenset[str] = frozenset()
+    inside: frozenset[str] = frozenset()
 
 
 class Reader(Protocol):

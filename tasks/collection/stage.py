@@ -17,6 +17,7 @@ from tasks.collection.config import CollectionConfig
 from tasks.collection.gather import gather
 from tasks.collection.image_info import ImageInfo
 from tasks.collection.records import SPLITS, Files
+from tasks.errors import InputError
 from tasks.progress import progress
 
 IMAGE_INFO_FILE = "image_info.parquet"
@@ -36,6 +37,9 @@ def read_collection(run: StageRun, format: str | None, config: CollectionConfig,
         known=_known_info(run, trees[1], recipe),
         former_digests=lambda paths: former_digests(trees[1], paths, run.workspace.known_files),
     )
+    if not collection.images:
+        listed = f"all {collection.listed:,} that it lists are refused" if collection.listed else "it lists none"
+        raise InputError(f"The collection has no usable images: {listed}; run `scenekin check` for the reasons.")
     info = image_info_table(collection).replace_schema_metadata({"recipe": recipe})
     write_table(run.folder / IMAGE_INFO_FILE, info)
     write_table(run.folder / "images.parquet", image_table(collection))

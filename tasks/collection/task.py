@@ -17,16 +17,26 @@ from tasks.progress import progress
 MIN_CAPTIONED = {"learn from": 8, "evaluate on": 4}  # images (METHOD.md 2); fewer give no ranking to judge
 
 
-def require_captions(workspace: Workspace, collection: Artifact, split: str) -> None:
-    """Raise InputError if train has too few captioned images to learn from, or the split too few to evaluate on."""
-    for part, purpose in (("train", "learn from"), (split, "evaluate on")):
-        count = read_table(folder_of(workspace, collection) / f"captions/{part}.parquet").num_rows
+def require_captions(workspace: Workspace, collection: Artifact, split: str, *, train: bool = True) -> None:
+    """Raise InputError if the split has too few captioned images to evaluate on, or train too few to learn from."""
+    for part, purpose in (("train", "learn from"), (split, "evaluate on"))[0 if train else 1 :]:
+        count = _captioned(workspace, collection, part)
         minimum = MIN_CAPTIONED[purpose]
         if count < minimum:
             raise InputError(
                 f"The {part} split has {count} images with captions, but at least {minimum} are needed to {purpose}; "
                 f"{_remedy(part)}."
             )
+
+
+def has_training_captions(workspace: Workspace, collection: Artifact) -> bool:
+    """Return whether train has enough captioned images to learn from."""
+    return _captioned(workspace, collection, "train") >= MIN_CAPTIONED["learn from"]
+
+
+def _captioned(workspace: Workspace, collection: Artifact, split: str) -> int:
+    rows: int = read_table(folder_of(workspace, collection) / f"captions/{split}.parquet").num_rows
+    return rows
 
 
 def _remedy(split: str) -> str:
@@ -53,7 +63,7 @@ def digest_collection(workspace: Workspace, source: Source) -> str:
 
 @stage(
     "collection",
-    libraries=("charset-normalizer", "faiss-cpu", "imagehash", "pillow", "pillow-heif", "pyarrow", "scipy"),
+    libraries=("charset-normalizer", "imagehash", "pillow", "pillow-heif", "pyarrow", "scipy"),
 )
 def read_collection(
     run: StageRun,

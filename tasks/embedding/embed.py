@@ -26,10 +26,12 @@ def embed_images(
     backbone = optimise_for_inference(model.backbone, device)
     model = SceneModel(model.config, backbone, model.head).to(device).eval()
 
-    def compute(pixels_BHWC: Tensor) -> Tensor:
-        embedding_BD: Tensor = model(pixels_BHWC)
-        return embedding_BD.float().cpu()
-
-    yield from run_in_batches(
-        compute, paths, read, model.config.preprocessing, device=device, batch_size=batch_size, workers=workers
+    batches = run_in_batches(
+        model, paths, read, model.config.preprocessing, device=device, batch_size=batch_size, workers=workers
     )
+    for batch in batches:
+        if isinstance(batch, Refusal):
+            yield batch
+        else:
+            rows, embedding_BD = batch
+            yield rows, embedding_BD.float().cpu()

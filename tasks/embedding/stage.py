@@ -37,7 +37,7 @@ def embed_table(run: StageRun, images: Artifact, file: str, model: ModelRef, rec
                 network,
                 paths,
                 run.reader(table),
-                device=choose_device(run.runtime.device),
+                device=choose_device(run.runtime.device, network.config.backbone.precision),
                 batch_size=run.runtime.batch_size,
                 workers=run.runtime.workers,
             ):

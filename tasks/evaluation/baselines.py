@@ -7,11 +7,10 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from tasks.evaluation.config import BLOCKS, GAP, RMAC_MAX, RMAC_MEAN
-from tasks.features.descriptors import Descriptors, project
+from tasks.features.descriptors import Descriptors, project, spread_scale
 from tasks.model.config import PoolingConfig
 from tasks.model.head import Projection
 from tasks.model.whitening import pca_whitening, sample_regions
-from tasks.training.ridge import spread_scale
 
 Features = Callable[[PoolingConfig], Descriptors]
 

@@ -13,13 +13,14 @@ from storage.models import ModelRef
 from storage.tables import matrix, read_table
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf
-from tasks.captions.vocabulary import vocabulary_from
+from tasks.captions.vocabulary import Vocabulary, vocabulary_from
 from tasks.errors import InputError
 from tasks.evaluation.baselines import Features, baseline_embeddings
 from tasks.evaluation.charts import curve_chart, scatter_chart
 from tasks.evaluation.config import BLOCKS
 from tasks.evaluation.examples import Gallery, make_examples, make_steered_examples
 from tasks.evaluation.inputs import EvaluationData
+from tasks.evaluation.mixed import MixedMetrics, measure_mixed, measure_mixed_words
 from tasks.evaluation.rankings import rank_images, relevance_blocks
 from tasks.evaluation.sheets import Example
 from tasks.evaluation.steering import WordMetrics, measure_words
@@ -80,9 +81,16 @@ def evaluate(
         "queries": len(query_Q),
         "images": rankings.ranked,
         "left_out": without_stems + methods["captions"].ndcg_left_out,
+        "reference": data.reference,
+        "foreign": _is_foreign(run, models, vocabulary),
+        "cut_ranks": rankings.cut_ranks,
         "copies": int((np.bincount(copy_N)[copy_N[query_Q]] > 1).sum()),
         "methods": {name: summary.model_dump(mode="json") for name, summary in methods.items()},
         "words": {name: words.model_dump(mode="json") for name, words in _words(gallery, visual, texts, seed).items()},
+        "mixed": {
+            name: mixed.model_dump(mode="json")
+            for name, mixed in _mixed(run, data, gallery, query_Q, visual, texts, vocabulary, seed).items()
+        },
         "examples": [example.model_dump(mode="json") for example in examples],
         "steered": [example.model_dump(mode="json") for example in steered],
     }
@@ -93,6 +101,13 @@ def _text_models(run: StageRun, models: Mapping[str, ModelRef]) -> dict[str, Tex
     """Load the text embedding of each model that has one."""
     loaded = {method: load_text(run.workspace.root / model.path) for method, model in models.items()}
     return {method: text for method, text in loaded.items() if text is not None}
+
+
+def _is_foreign(run: StageRun, models: Mapping[str, ModelRef], vocabulary: Vocabulary) -> bool:
+    """Return whether the models learned from other captions than those that the vocabulary was built from."""
+    files = [run.workspace.root / model.path / "vocabulary.parquet" for model in models.values()]
+    learned = [vocabulary_from(read_table(file)) for file in files]
+    return any((each.stems, each.documents) != (vocabulary.stems, vocabulary.documents) for each in learned)
 
 
 def _gallery(run: StageRun, images: pa.Table, captions: Mapping[str, Sequence[str]], tfidf_NV: csr_array) -> Gallery:
@@ -113,6 +128,34 @@ def _words(
         for method, text in texts.items()
     }
     return {method: words for method, words in measured.items() if words is not None}
+
+
+def _mixed(
+    run: StageRun,
+    data: EvaluationData,
+    gallery: Gallery,
+    query_Q: np.ndarray,
+    visual: Mapping[str, np.ndarray],
+    texts: Mapping[str, TextModel],
+    vocabulary: Vocabulary,
+    seed: int,
+) -> dict[str, MixedMetrics]:
+    """Search the split's and the training images together, by the methods whose embeddings of both are given."""
+    if not data.train_embeddings:
+        return {}
+    images = read_table(run.open(data.reference_images) / "captioned/train.parquet")
+    captions = read_table(run.open(data.reference_captions) / "captions/train.parquet")["captions"].to_pylist()
+    train_tfidf_TV, own_captions = tfidf(captions, vocabulary), list(gallery.captions.values())
+    found = {}
+    for method, artifact in data.train_embeddings.items():
+        train_TD = _embeddings(run, artifact, images)
+        mixed = measure_mixed(visual[method], train_TD, gallery.tfidf_NV, train_tfidf_TV, query_Q, seed=seed)
+        if text := texts.get(method):
+            model_tfidf_NV = tfidf(own_captions, text.vocabulary)
+            words = measure_mixed_words(visual[method], train_TD, text.stem_VD, model_tfidf_NV, seed=seed)
+            mixed = mixed.model_copy(update=words)
+        found[method] = mixed
+    return found
 
 
 def _steered(
@@ -139,7 +182,7 @@ def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, se
         return lambda pooling: load_descriptors(folder, digests, pooling, sum(architecture.block_channels(pooling)))
 
     return baseline_embeddings(
-        features(data.train_images, "train", data.train_features),
+        features(data.reference_images, data.reference, data.reference_features),
         features(data.images, data.split, data.features),
         architecture.block_channels(BLOCKS),
         seed=seed,

@@ -48,6 +48,11 @@ class Rankings:
         return cut_ranks(NDCG_AT, self.ranked)
 
     @property
+    def cut_ranks(self) -> tuple[int, ...]:
+        """The standard ranks that exceed the number of ranked images and are not measured."""
+        return tuple(rank for rank in NDCG_AT if rank > self.ranked)
+
+    @property
     def pcc_at(self) -> tuple[int, ...]:
         """The ranks R of PCC@R that the ranked images reach."""
         return cut_ranks(PCC_AT, self.ranked)
@@ -81,28 +86,27 @@ def rank_images(
     queries: Mapping[str, np.ndarray],
     *,
     seed: int,
+    references: bool = True,
 ) -> Rankings:
-    """Rank all other images for each query: in random order, by the caption oracle and by each embedding_ND.
+    """Rank all other images for each query by each embedding_ND, and as references in random order and by relevance.
 
     `queries` has the query_ND of the methods that embed an image differently as a query. Memory is bounded: scores are
     computed for a block of queries at a time.
     """
-    generators = [np.random.default_rng([seed, run]) for run in range(RANDOM_RUNS)]
-    builders = {
-        "random": [RankingBuilder() for _ in generators],
-        "captions": [RankingBuilder()],
-        **{name: [RankingBuilder()] for name in embeddings},
-    }
+    generators = [np.random.default_rng([seed, run]) for run in range(RANDOM_RUNS if references else 0)]
+    ideal, random_runs = RankingBuilder(), [RankingBuilder() for _ in generators]
+    builders = {name: RankingBuilder() for name in embeddings}
     for rows_B, relevance_BM, row_BM in relevance_blocks(tfidf_NV, query_Q):
-        for builder, random in zip(builders["random"], generators, strict=True):
+        ideal.add(relevance_BM, relevance_BM, row_BM)
+        for builder, random in zip(random_runs, generators, strict=True):
             builder.add(relevance_BM, random.random(relevance_BM.shape), row_BM)
-        builders["captions"][0].add(relevance_BM, relevance_BM, row_BM)
         for name, embedding_ND in embeddings.items():
             score_BN = queries.get(name, embedding_ND)[rows_B] @ embedding_ND.T
-            builders[name][0].add(relevance_BM, drop_self(score_BN, rows_B), row_BM)
-    runs = {name: [builder.build() for builder in each] for name, each in builders.items()}
-    images = tfidf_NV.shape[0]
-    return Rankings(images, images - 1, query_Q, runs["captions"][0], runs)
+            builders[name].add(relevance_BM, drop_self(score_BN, rows_B), row_BM)
+    images, best = tfidf_NV.shape[0], ideal.build()
+    runs = {"random": [builder.build() for builder in random_runs], "captions": [best]} if references else {}
+    runs |= {name: [builder.build()] for name, builder in builders.items()}
+    return Rankings(images, images - 1, query_Q, best, runs)
 
 
 def relevance_blocks(tfidf_NV: csr_array, query_Q: np.ndarray) -> Iterator[tuple[np.ndarray, Floats, np.ndarray]]:

@@ -8,6 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import BaseModel, ConfigDict, Field
 
 from tasks.evaluation.methods import Kind, method_kind
+from tasks.evaluation.mixed import MixedMetrics
 from tasks.evaluation.sheets import Example
 from tasks.evaluation.steering import FREQUENCY, TOP, WordMetrics
 from tasks.evaluation.summary import MethodSummary, best_of
@@ -38,6 +39,9 @@ class Report(BaseModel):
     queries: int
     images: int  # ranked by each query
     left_out: int  # queries without any relevant image
+    reference: str = "train"  # split that relevance and baselines are fitted on
+    foreign: bool = False  # whether the models were trained on another collection
+    cut_ranks: tuple[int, ...] = ()  # standard ranks that exceed the number of ranked images
     copies: int  # queries with a byte-identical copy among the ranked images
     methods: dict[str, MethodSummary]
     notes: tuple[str, ...] = ()
@@ -46,6 +50,7 @@ class Report(BaseModel):
     versions: dict[str, str] = {}
     config: dict[str, Any] = {}
     words: dict[str, WordMetrics] = {}  # by method
+    mixed: dict[str, MixedMetrics] = {}  # by method
     examples: tuple[Example, ...] = ()
     steered: tuple[Example, ...] = ()  # of the best method with a text embedding
     charts: dict[Literal["ndcg", "pcc", "scatter"], bytes] = Field(default={}, exclude=True, repr=False)

@@ -2,17 +2,26 @@
 
 from pydantic import BaseModel
 
+from tasks.evaluation.mixed import MixedMetrics
 from tasks.evaluation.steering import WordMetrics
 from tasks.evaluation.summary import MethodSummary
 
 
 class Evaluation(BaseModel):
-    """The methods and words measured on one split; `left_out` counts the queries without any relevant image."""
+    """What was measured on one split.
+
+    `left_out` counts the queries without any relevant image; `cut_ranks` exceed the number of ranked images.
+    Relevance and baselines are fitted on the split `reference`; `foreign` models were trained on another collection.
+    """
 
     queries: int
     left_out: int
+    reference: str
+    foreign: bool
+    cut_ranks: tuple[int, ...]
     methods: dict[str, MethodSummary]
     words: dict[str, WordMetrics]
+    mixed: dict[str, MixedMetrics]
 
     def metrics(self, method: str) -> dict[str, float]:
         """Return a method's defined metrics under names that MLflow accepts."""

@@ -13,6 +13,7 @@ from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.evaluation.inputs import EvaluationData
 from tasks.evaluation.methods import LABELS
+from tasks.evaluation.mixed import MixedMetrics
 from tasks.evaluation.results import Evaluation
 from tasks.evaluation.steering import WordMetrics
 from tasks.evaluation.summary import Difference, MethodSummary, best_of, compare_with_baseline
@@ -23,6 +24,7 @@ __all__ = [
     "Difference",
     "Evaluation",
     "MethodSummary",
+    "MixedMetrics",
     "WordMetrics",
     "best_of",
     "compare_with_baseline",

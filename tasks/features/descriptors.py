@@ -74,6 +74,15 @@ def descriptors_from(column: pa.ChunkedArray, rows: Sequence[int], channels: int
     return Descriptors(value_SC, start[list(rows)], count[list(rows)])
 
 
+def spread_scale(descriptor_NC: Tensor, block_channels: Sequence[int]) -> Tensor:
+    """Return scale_C, which gives every block the same variance, and all blocks together a total variance of 1."""
+    scales = []
+    for block_NC in descriptor_NC.split(list(block_channels), dim=1):
+        spread = (block_NC - block_NC.mean(0)).square().sum(1).mean()
+        scales.append((spread.clamp(min=1e-12) * len(block_channels)).rsqrt().expand(block_NC.shape[1]))
+    return torch.cat(scales)
+
+
 def project(head: Head, descriptors: Descriptors, chunk: int = 1024) -> Tensor:
     """Compute embedding_ND, on the CPU, of images given by the descriptors of a frozen backbone."""
     rows_N = np.arange(len(descriptors))

@@ -43,7 +43,7 @@ def extract_split(
             paths,
             run.reader(table),
             preprocessing_of(backbone),
-            device=choose_device(run.runtime.device),
+            device=choose_device(run.runtime.device, backbone.precision),
             batch_size=run.runtime.batch_size,
             workers=run.runtime.workers,
         ):

@@ -1,9 +1,10 @@
 """Decodes bytes into an upright RGB image; the only decoder, used for training, indexing and queries alike."""
 
 import io
+import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,6 +16,12 @@ from tasks.images.signatures import is_heic
 MAX_PIXELS = 178_956_970
 BACKGROUND = (255, 255, 255)  # shown behind transparent pixels
 BLOCK = 2**20  # high-depth pixels scaled at a time
+LARGE = 2**28  # bytes; images that take more are decoded one at a time
+BYTES_PER_PIXEL = {"RGB": 4, "1": 5, "L": 5, "P": 5, "RGBA": 8, "RGBX": 8, "CMYK": 8, "YCbCr": 8, "LAB": 8}
+
+MIN_SCAN = 100_000  # pixels; a scan of fewer costs as much
+
+_LARGE_DECODING = threading.Lock()
 
 # Images over MAX_PIXELS are refused below, so Pillow's warning about smaller ones is not needed.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
@@ -39,26 +46,42 @@ class Picture:
     height: int
 
 
-def decode(data: bytes) -> Image.Image:
+@dataclass(frozen=True)
+class Budget:
+    """Limits that are checked before an image is decoded.
+
+    `side` and `pixels` are those of the stored image, `memory` is in bytes and includes the conversion to RGB, `scans`
+    limits the scans of a progressive JPEG times its pixels. Of an animation only the first frame is ever decoded.
+    """
+
+    side: int = 65_535
+    pixels: int = MAX_PIXELS
+    memory: int = 2**30
+    scans: int = 1_500_000_000
+
+
+BUDGET = Budget()
+UPLOAD_SIDE = 1280  # pixels that an uploaded image is reduced to at least
+UPLOADS = Budget(memory=2**28, scans=500_000_000)
+
+
+def decode(data: bytes, budget: Budget = BUDGET) -> Image.Image:
     """Decode the first frame, with EXIF orientation applied, as 8-bit RGB on a white background.
 
     The type is detected from the bytes. The image is decoded completely, so that truncated files are found.
     Raises UnreadableImage.
     """
-    with _opened(data) as image:
+    with _opened(data, budget) as (image, _):
         image.load()
         return _to_rgb(_upright(image))
 
 
-def decode_reduced(data: bytes, side: int) -> Picture:
+def decode_reduced(data: bytes, side: int, budget: Budget = BUDGET) -> Picture:
     """Decode as `decode` does, but a large JPEG at 1/2, 1/4 or 1/8 of its size, with the longer side at least `side`.
 
     libjpeg scales while decoding, which saves most of the time for large photographs.
     """
-    with _opened(data) as image:
-        stored = image.size
-        scale = side / max(stored)
-        image.draft(None, (max(1, round(stored[0] * scale)), max(1, round(stored[1] * scale))))
+    with _opened(data, budget, side) as (image, stored):
         turned = image.size != stored and _swaps_sides(image)
         image.load()
         reduced = image.size != stored
@@ -67,31 +90,79 @@ def decode_reduced(data: bytes, side: int) -> Picture:
         return Picture(_to_rgb(upright), width, height)
 
 
+def check_budget(data: bytes, side: int, budget: Budget = UPLOADS) -> None:
+    """Raise UnreadableImage if decoding an image, reduced to no less than `side`, would exceed the budget."""
+    with _opened(data, budget, side):
+        pass
+
+
 def upright_rgb(image: Image.Image) -> Image.Image:
-    """A picture in memory, which is not changed, as `decode` returns one from bytes. Raises UnreadableImage."""
-    if image.width * image.height > MAX_PIXELS:
-        raise UnreadableImage(f"{image.width} x {image.height} pixels are over the limit of {MAX_PIXELS}")
-    try:
+    """Return an image in memory, which is not changed, as `decode` returns one from bytes. Raises UnreadableImage."""
+    _require_size(image.size, BUDGET)
+    with refusing():
         return _to_rgb(_upright(image.copy()))
-    except Exception as error:  # a lazily opened file may be damaged
+
+
+@contextmanager
+def refusing() -> Iterator[None]:
+    """Turn any error while an image is processed, lack of memory included, into UnreadableImage."""
+    try:
+        yield
+    except UnreadableImage:
+        raise
+    except MemoryError:
+        raise UnreadableImage("there is not enough memory to process it") from None
+    except Exception as error:  # Pillow's plugins raise nearly anything on damaged bytes
         raise UnreadableImage(" ".join(str(error).split()).rstrip(".") or type(error).__name__) from None
 
 
 @contextmanager
-def _opened(data: bytes) -> Iterator[Image.Image]:
-    try:
-        with Image.open(io.BytesIO(data)) as image:
+def _opened(data: bytes, budget: Budget, side: int | None = None) -> Iterator[tuple[Image.Image, tuple[int, int]]]:
+    """Open an image within the budget, JPEG reduced to no less than `side`, with its stored size."""
+    with refusing():
+        try:
+            opened = Image.open(io.BytesIO(data))
+        except UnidentifiedImageError:
+            raise UnreadableImage(_why_unidentified(data)) from None
+        with opened as image:
             if image.format == "EPS":
                 raise UnreadableImage("PostScript files are programs and are not run; convert it to an image")
-            if image.width * image.height > MAX_PIXELS:
-                raise UnreadableImage(f"{image.width} x {image.height} pixels exceed the limit of {MAX_PIXELS:,}")
-            yield image
-    except UnreadableImage:
-        raise
-    except UnidentifiedImageError:
-        raise UnreadableImage(_why_unidentified(data)) from None
-    except Exception as error:  # Pillow's plugins raise nearly anything on damaged bytes
-        raise UnreadableImage(" ".join(str(error).split()).rstrip(".") or type(error).__name__) from None
+            stored = image.size
+            _require_size(stored, budget)
+            if side is not None:
+                scale = side / max(stored)
+                image.draft(None, (max(1, round(stored[0] * scale)), max(1, round(stored[1] * scale))))
+            memory = _memory(image, stored)
+            if memory > budget.memory:
+                needed, limit = (f"{size / 1e6:,.0f} MB" for size in (memory, budget.memory))
+                raise UnreadableImage(
+                    f"decoding it takes {needed}, which exceeds the limit of {limit}; reduce the image"
+                )
+            if image.format in ("JPEG", "MPO") and _scans(data) * max(stored[0] * stored[1], MIN_SCAN) > budget.scans:
+                raise UnreadableImage("the JPEG has too many scans for its size; save it again")
+            with _LARGE_DECODING if memory > LARGE else nullcontext():
+                yield image, stored
+
+
+def _require_size(size: tuple[int, int], budget: Budget) -> None:
+    width, height = size
+    if max(size) > budget.side:
+        raise UnreadableImage(f"{width} x {height} pixels exceed the limit of {budget.side:,} for a side")
+    if width * height > budget.pixels:
+        raise UnreadableImage(f"{width} x {height} pixels exceed the limit of {budget.pixels:,}")
+
+
+def _memory(image: Image.Image, stored: tuple[int, int]) -> int:
+    """Return the bytes that decoding and converting to RGB take at most; a progressive JPEG is buffered in full."""
+    mode = image.mode.partition(";")[0]
+    per_pixel = 9 if mode == "P" and image.has_transparency_data else BYTES_PER_PIXEL.get(mode, 14)
+    buffered = 6 * stored[0] * stored[1] if image.info.get("progressive") else 0
+    return image.width * image.height * per_pixel + buffered
+
+
+def _scans(data: bytes) -> int:
+    """Return the number of scans of a JPEG, by their markers; those of an embedded thumbnail count too."""
+    return data.count(b"\xff\xda")
 
 
 def _why_unidentified(data: bytes) -> str:
@@ -139,13 +210,21 @@ def _through_profile(image: Image.Image, profile: bytes) -> Image.Image:
 def _scaled_to_8_bit(image: Image.Image) -> Image.Image:
     """Scale high-depth grey to 8 bits, without clipping: integers from 16 bits, others from the image's own range."""
     stored = np.asarray(image)
-    values = np.nan_to_num(stored, posinf=0, neginf=0).reshape(-1)
-    low, high = float(values.min()), float(values.max())
+    values = stored.reshape(-1)
+    extremes = [(float(block.min()), float(block.max())) for block in map(_finite, _blocks(values))]
+    low, high = min(low for low, _ in extremes), max(high for _, high in extremes)
     if image.mode != "F" and low >= 0 and high <= 65535:
         low, high = 0.0, 65535.0
     span = high - low or 1.0
     scaled = np.empty(values.shape, np.uint8)
-    for start in range(0, len(values), BLOCK):
-        block = values[start : start + BLOCK].astype(np.float64)
-        scaled[start : start + BLOCK] = ((block - low) / span * 255).round()
+    for number, block in enumerate(_blocks(values)):
+        scaled[number * BLOCK : (number + 1) * BLOCK] = ((_finite(block) - low) / span * 255).round()
     return Image.fromarray(scaled.reshape(stored.shape))
+
+
+def _blocks(values: np.ndarray) -> Iterator[np.ndarray]:
+    return (values[start : start + BLOCK] for start in range(0, len(values), BLOCK))
+
+
+def _finite(block: np.ndarray) -> np.ndarray:
+    return np.nan_to_num(block.astype(np.float64), posinf=0, neginf=0)

@@ -6,7 +6,7 @@ from PIL import Image
 from torch import Tensor
 
 from tasks.images.config import Preprocessing
-from tasks.images.decode import Picture, decode_reduced, upright_rgb
+from tasks.images.decode import Picture, decode_reduced, refusing, upright_rgb
 
 SPARE = 2  # a JPEG is decoded at no less than this multiple of the size, so that the bicubic filter does the resizing
 
@@ -34,9 +34,10 @@ def to_pixels(image: bytes | Image.Image, preprocessing: Preprocessing) -> Tenso
         picture = Picture(upright, upright.width, upright.height)
     height, width = target_shape(picture.width, picture.height, preprocessing)
     resized = picture.image
-    if resized.size != (width, height):
-        resized = resized.resize((width, height), Image.Resampling.BICUBIC)
-    return torch.from_numpy(np.array(resized))
+    with refusing():
+        if resized.size != (width, height):
+            resized = resized.resize((width, height), Image.Resampling.BICUBIC)
+        return torch.from_numpy(np.array(resized))
 
 
 def normalise(pixels_BHWC: Tensor, preprocessing: Preprocessing) -> Tensor:

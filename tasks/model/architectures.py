@@ -44,7 +44,7 @@ def create_backbone(config: BackboneConfig, *, pretrained: bool = True) -> Backb
     """
     architecture = ARCHITECTURES[config.name]
     backbone = architecture.build()
-    backbone.mirror = config.mirror
+    backbone.mirror, backbone.precision = config.mirror, config.precision
     if pretrained:
         _load_weights(backbone, weights_file(config))
     return backbone.eval()

@@ -3,7 +3,10 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
+
+from tasks.model.config import Precision
 
 
 @dataclass(frozen=True)
@@ -25,14 +28,27 @@ class Outputs:
 
 
 class Backbone(nn.Module, ABC):
-    """A convolutional network trained to classify; with `mirror`, it averages over the horizontal flip."""
+    """A convolutional network trained to classify; with `mirror`, it averages over the horizontal flip.
+
+    It computes in `precision` on every device, since vectors that are compared must be computed alike. In float32, CUDA
+    convolutions use TF32, which changes a vector far less than bfloat16.
+    """
 
     mirror: bool = False
+    precision: Precision = "float32"
 
     def outputs(self, images_BCHW: Tensor) -> Outputs:
-        """Compute everything that descriptors are made of."""
-        outputs = self.single_pass(images_BCHW)
-        return outputs.averaged_with(self.single_pass(images_BCHW.flip(-1))) if self.mirror else outputs
+        """Compute everything that descriptors are made of, as float32."""
+        outputs = self._pass_in_precision(images_BCHW)
+        return outputs.averaged_with(self._pass_in_precision(images_BCHW.flip(-1))) if self.mirror else outputs
+
+    def _pass_in_precision(self, images_BCHW: Tensor) -> Outputs:
+        if self.precision == "float32":
+            return self.single_pass(images_BCHW)
+        with torch.autocast(images_BCHW.device.type, torch.bfloat16):
+            outputs = self.single_pass(images_BCHW)
+        inner_BCHW = tuple(map_BCHW.float() for map_BCHW in outputs.inner_BCHW)
+        return Outputs(outputs.map_BCHW.float(), inner_BCHW, outputs.logit_BK.float())
 
     @abstractmethod
     def single_pass(self, images_BCHW: Tensor) -> Outputs:

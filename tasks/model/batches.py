@@ -6,6 +6,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
+from tasks.errors import InputError
 from tasks.images.config import Preprocessing
 from tasks.images.loader import Refusal, load_batches
 
@@ -24,14 +25,38 @@ def run_in_batches(
 ) -> Iterator[tuple[tuple[int, ...], Computed] | Refusal]:
     """Yield (rows, compute(pixels_BHWC)) for batches of the paths, or a Refusal for a row; every path occurs once.
 
-    Images are decoded in `workers` threads ahead of the network. CUDA computes in bfloat16 where torch allows it.
+    Images are decoded in `workers` threads ahead of the network, and the next batch is started before the results of
+    one are yielded, so that a GPU does not wait for whoever uses them. A batch that does not fit into the device's
+    memory is halved, and so are those after it. Raises InputError if a single image does not fit.
     """
+    started: tuple[tuple[int, ...], Computed] | None = None
+    largest = batch_size
     for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
         if isinstance(batch, Refusal):
             yield batch
             continue
-        with (
-            torch.inference_mode(),
-            torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"),
-        ):
-            yield batch.rows, compute(batch.pixels_BHWC.to(device))
+        done = 0
+        while done < len(batch.rows):
+            rows = batch.rows[done : done + largest]
+            try:
+                computed = _compute(compute, batch.pixels_BHWC[done : done + largest], device)
+            except torch.OutOfMemoryError as error:
+                largest = len(rows) // 2
+                if not largest:
+                    raise InputError(
+                        f"Out of memory on {device} with a single image; set runtime.device=cpu."
+                    ) from error
+                continue
+            done += len(rows)
+            if started is not None:
+                yield started
+            started = rows, computed
+    if started is not None:
+        yield started
+
+
+def _compute(compute: Callable[[Tensor], Computed], pixels_BHWC: Tensor, device: torch.device) -> Computed:
+    if device.type == "cuda":  # pinned memory is copied while the GPU computes
+        pixels_BHWC = pixels_BHWC.pin_memory()
+    with torch.inference_mode():
+        return compute(pixels_BHWC.to(device, non_blocking=True))

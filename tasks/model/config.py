@@ -8,6 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validat
 from tasks.images.config import Preprocessing
 
 CONFIG = "config.json"
+Precision = Literal["float32", "bfloat16"]
 BackboneName = Literal["efficientnet_lite0", "resnet18", "resnet50", "resnet101"]
 
 
@@ -22,6 +23,10 @@ class BackboneConfig(BaseModel):
     size: int = Field(default=224, ge=32, description="Longer side of the input image in pixels.")
     mirror: bool = Field(
         default=False, description="Average over the horizontal flip: slightly better, up to twice the work."
+    )
+    precision: Precision = Field(
+        default="float32",
+        description="float32, or bfloat16: faster on a GPU, other vectors. The same on all devices and for queries.",
     )
     weights: str | None = Field(
         default=None, description="File with the network's weights (default: the published ImageNet weights)."
@@ -77,4 +82,4 @@ def features_file(pooling: PoolingConfig) -> str:
 
 def load_config(folder: Path) -> ModelConfig:
     """Read the recipe of the model in a folder."""
-    return ModelConfig.model_validate_json((folder / CONFIG).read_text())
+    return ModelConfig.model_validate_json((folder / CONFIG).read_bytes())

@@ -7,6 +7,7 @@ from torch import Tensor, nn
 CERTAINTY_SCALE = 0.35  # chosen on Flickr8k's validation split
 CERTAINTY_LIMIT = 0.5
 MIN_LENGTH = 1e-12
+SAME_IMAGE = 0.99  # kernel values above are those of a landmark itself, up to the rounding of its descriptor
 BLOCK = 2048  # images whose kernel is in memory at a time
 
 
@@ -43,14 +44,19 @@ class Kernel(nn.Module):
     """y = K(x, landmarks) · weight_MT with K = exp(−‖x − landmark‖²) on scaled descriptors (METHOD.md 9).
 
     φ = normalise([c, y/‖y‖]), D = 1 + T. The certainty c = 0.35 ln(‖y‖ / usual_length), clipped to ±0.5, grows with
-    the confidence of the prediction; as the first coordinate it is part of every prefix of φ. Scaled landmarks are
-    prepared once, since scaling them takes far longer than a single query.
+    the confidence of the prediction; as the first coordinate it is part of every prefix of φ.
+
+    Landmarks are train images, and their y is longer than that of unseen images, because the weights were fitted on
+    them. So that both are treated alike, their certainty is computed from unseen_length_M, the length of the prediction
+    by weights fitted without the image (NaN if unknown). Scaled landmarks are prepared once, since scaling them takes
+    far longer than a single query.
     """
 
     scale_C: Tensor
     landmark_MC: Tensor
     weight_MT: Tensor
     usual_length: Tensor
+    unseen_length_M: Tensor
     scaled_MC: Tensor
     squared_M: Tensor
 
@@ -60,6 +66,7 @@ class Kernel(nn.Module):
         self.register_buffer("landmark_MC", landmark_MC.half())  # as precise as stored features
         self.register_buffer("weight_MT", weight_MT.float())
         self.register_buffer("usual_length", torch.ones(()))
+        self.register_buffer("unseen_length_M", torch.full((len(landmark_MC),), torch.nan))
         self._prepare()
         nn.Module.register_load_state_dict_post_hook(self, lambda head, _keys: head._prepare())
 
@@ -83,17 +90,28 @@ class Kernel(nn.Module):
         if len(descriptor_SC) != images:
             raise ValueError("a kernel head takes one descriptor per image")
         with torch.autocast(owner_S.device.type, enabled=False):  # differences of large numbers need float32
-            target_BT = self.predict(descriptor_SC)
+            kernel_BM = self._kernel(descriptor_SC)
+            target_BT = kernel_BM @ self.weight_MT
             length_B1 = target_BT.norm(dim=1, keepdim=True).clamp(min=MIN_LENGTH)
-            certainty_B1 = CERTAINTY_SCALE * (length_B1 / self.usual_length).log()
+            unseen_B1 = length_B1 * self._unseen_factor(kernel_BM, length_B1)
+            certainty_B1 = CERTAINTY_SCALE * (unseen_B1 / self.usual_length).log()
             return F.normalize(
                 torch.cat([certainty_B1.clamp(-CERTAINTY_LIMIT, CERTAINTY_LIMIT), target_BT / length_B1], dim=1), dim=-1
             )
 
     def predict(self, descriptor_BC: Tensor) -> Tensor:
         """Compute y = target_BT."""
-        kernel_BM = gaussian(descriptor_BC.float() * self.scale_C, self.scaled_MC, self.squared_M)
-        return kernel_BM @ self.weight_MT
+        return self._kernel(descriptor_BC) @ self.weight_MT
+
+    def _kernel(self, descriptor_BC: Tensor) -> Tensor:
+        return gaussian(descriptor_BC.float() * self.scale_C, self.scaled_MC, self.squared_M)
+
+    def _unseen_factor(self, kernel_BM: Tensor, length_B1: Tensor) -> Tensor:
+        """Return what ‖y‖ is multiplied by: 1, but for an image that is a landmark unseen_length_M / ‖y‖."""
+        nearest_B, landmark_B = kernel_BM.detach().max(dim=1)
+        unseen_B1 = self.unseen_length_M[landmark_B, None]
+        is_landmark_B1 = (nearest_B[:, None] > SAME_IMAGE) & unseen_B1.isfinite()
+        return torch.where(is_landmark_B1, unseen_B1 / length_B1.detach(), 1.0)
 
 
 def gaussian(x_NC: Tensor, y_MC: Tensor, squared_M: Tensor | None = None) -> Tensor:

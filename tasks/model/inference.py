@@ -34,13 +34,14 @@ def fold_batch_norm(network: Network) -> Network:
 def optimise_for_inference(backbone: Backbone, device: torch.device) -> Backbone:
     """Return a copy for inference, equal up to rounding: batch norms folded, channels last.
 
-    On a CPU with the extra `openvino`, OpenVINO runs the copy, whatever the number of images, so that an image's vector
-    does not depend on how many others are new (METHOD.md 3). Preparing it takes a second. Compared with torch on two
-    cores at 224 pixels (`benchmarks/acceleration.py`), it was 1.3 times as fast for EfficientNet-Lite0 and 1.0 to 1.1
-    times for ResNet-101 on an idle machine, 3 and 2.5 times on a busy one. Raises InputError if OpenVINO fails.
+    On a CPU with the extra `openvino`, OpenVINO runs the copy if it computes in float32, whatever the number of images,
+    so that an image's vector does not depend on how many others are new (METHOD.md 3). Preparing it takes a second.
+    Compared with torch on two cores at 224 pixels (`benchmarks/acceleration.py`), it was 1.3 times as fast for
+    EfficientNet-Lite0 and 1.0 to 1.1 times for ResNet-101 on an idle machine, 3 and 2.5 times on a busy one. Raises
+    InputError if OpenVINO fails.
     """
     folded = fold_batch_norm(backbone).to(device)
-    if device.type != "cpu" or find_spec("openvino") is None:
+    if device.type != "cpu" or backbone.precision != "float32" or find_spec("openvino") is None:
         return folded
     try:
         return _Compiled(folded)

@@ -9,6 +9,7 @@ from tasks.errors import InputError
 from tasks.model.architectures import create_backbone
 from tasks.model.config import ModelConfig, load_config
 from tasks.model.head import Head, Kernel, Projection
+from tasks.model.inference import fold_batch_norm
 from tasks.model.scene_model import SceneModel
 
 WEIGHTS, VOCABULARY = "model.safetensors", "vocabulary.parquet"
@@ -21,6 +22,8 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
         tensors = load_file(folder / WEIGHTS)
         backbone = create_backbone(config.backbone, pretrained=False)
         model = SceneModel(config, backbone, _empty_head(config))
+        if isinstance(model.head, Kernel):  # models of earlier versions lack it
+            tensors.setdefault("head.unseen_length_M", model.head.unseen_length_M)
         model.load_state_dict(tensors)
     except Exception as error:
         raise InputError(
@@ -28,6 +31,15 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
             "train it again and index with the new version, the challenger."
         ) from error
     return model.eval().to(device)
+
+
+def load_for_queries(folder: Path) -> SceneModel:
+    """Load a model with its batch norms folded, which embeds single images a third faster; equal up to rounding.
+
+    Raises InputError like `load`.
+    """
+    model = load(folder)
+    return SceneModel(model.config, fold_batch_norm(model.backbone), model.head).eval()
 
 
 def _empty_head(config: ModelConfig) -> Head:

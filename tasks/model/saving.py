@@ -13,7 +13,7 @@ from tasks.model.scene_model import SceneModel
 
 def save(model: SceneModel, vocabulary: Vocabulary, folder: Path) -> None:
     """Write the model's files into an existing folder."""
-    (folder / CONFIG).write_text(model.config.model_dump_json(indent=1))
+    (folder / CONFIG).write_text(model.config.model_dump_json(indent=1), encoding="utf-8")
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in model.state_dict().items()}
     save_file(tensors, folder / WEIGHTS)
     pq.write_table(vocabulary_table(vocabulary), folder / VOCABULARY)

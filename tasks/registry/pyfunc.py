@@ -10,7 +10,7 @@ from mlflow.models import set_model
 from mlflow.pyfunc.model import PythonModel
 
 from tasks.images.preprocess import to_pixels
-from tasks.model.persistence import load
+from tasks.model.persistence import load_for_queries
 
 
 class SceneEmbedder(PythonModel):
@@ -18,7 +18,7 @@ class SceneEmbedder(PythonModel):
 
     def load_context(self, context: Any) -> None:
         """Load the model folder logged with this code."""
-        self.model = load(Path(context.artifacts["model"]))
+        self.model = load_for_queries(Path(context.artifacts["model"]))
 
     def predict(self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None) -> np.ndarray:
         """Embed each image with the decoder and preprocessing used in training."""

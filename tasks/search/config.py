@@ -8,7 +8,7 @@ class IndexConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    keep: int = Field(default=3, ge=0, description="Earlier versions to keep besides the current one.")
+    keep: int = Field(default=3, ge=0, description="Earlier versions to keep in addition to the current one.")
     approximate_from: int = Field(
-        default=1_000_000, ge=1, description="Number of images from which an approximate index is built too."
+        default=1_000_000, ge=1, description="Also build an approximate index from this many images on."
     )

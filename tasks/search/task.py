@@ -12,7 +12,7 @@ from tasks.search.config import IndexConfig
 def check_index(workspace: Workspace, name: str, source: Source, moved: bool) -> None:
     """Check the request before any work. Raises StorageError for a missing or another collection, or a bad name."""
     source.trees()  # a missing collection is reported first
-    check_owner(workspace, name, source.url, moved)
+    check_owner(workspace, name, source.address, moved)
 
 
 def publish_index(

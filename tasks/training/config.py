@@ -32,7 +32,7 @@ class TripletConfig(BaseModel):
     queries: int = Field(default=500, ge=1, description="Random queries per refresh.")
     relevant: int = Field(default=9, ge=1, description="Relevant images per query in the pool.")
     pool: int = Field(default=5000, ge=3, description="Images to mine triplets from, at most.")
-    hardest: int = Field(default=1000, ge=1, description="Non-relevant images kept per relevant one, by loss.")
+    hardest: int = Field(default=1000, ge=1, description="Hardest non-relevant images kept per relevant one.")
     batch: int = Field(default=64, ge=1, description="Triplets per update.")
     per_query: int | None = Field(
         default=None, ge=1, description="Consecutive triplets of one query (default: 1 if frozen, 8 if finetuned)."
@@ -44,10 +44,13 @@ class TripletConfig(BaseModel):
         default=None, gt=0, le=1e30, description="Learning rate (default: 5e-4 if frozen, 1e-5 if finetuned)."
     )
     text_learning_rate: float | None = Field(
-        default=None, gt=0, le=1e30, description="Learning rate of the text embedding (default: 10 times the other)."
+        default=None,
+        gt=0,
+        le=1e30,
+        description="Rate of the text embedding (default: 10 times learning_rate).",
     )
     lower_after: int = Field(default=8000, ge=1, description="Updates after which the learning rates are lowered.")
-    lower_by: float = Field(default=0.1, gt=0, le=1, description="Factor by which they are lowered.")
+    lower_by: float = Field(default=0.1, gt=0, le=1, description="Factor that the learning rates are multiplied by.")
 
     @property
     def rate(self) -> float:
@@ -85,7 +88,10 @@ class RidgeConfig(BaseModel):
     kernel: Literal["gaussian", "linear"] = Field(default="gaussian", description="gaussian or linear.")
     dimension: int = Field(default=512, ge=2, description="Dimensions of the embedding; the first ones explain most.")
     bandwidth: float = Field(
-        default=0.7, gt=0, allow_inf_nan=False, description="Gaussian kernel only: b in METHOD.md 9."
+        default=0.7,
+        gt=0,
+        allow_inf_nan=False,
+        description="Gaussian kernel only: larger values make it narrower.",
     )
     exact: int = Field(
         default=20_000, ge=1, description="Training images up to which the kernel is solved exactly, memory permitting."
@@ -138,5 +144,5 @@ class RidgeConfig(BaseModel):
     @model_validator(mode="after")
     def _one_descriptor_per_image(self) -> Self:
         if self.pooling.kind.startswith("rmac"):
-            raise ValueError("regression.pooling must give one descriptor per image: blocks, gap or gem")
+            raise ValueError(f"pooling.kind must be blocks, gap or gem, not {self.pooling.kind!r}")
         return self

@@ -44,15 +44,15 @@ def through_network(
     backward pass, which gives the same gradients for a third more work.
     """
 
+    pool = ThreadPoolExecutor(workers)
+
     def embed(rows: np.ndarray) -> Tensor:
-        with ThreadPoolExecutor(workers) as pool:
-            pixels = list(pool.map(lambda row: load_pixels(paths[row], read, model.config.preprocessing), rows))
+        pixels = list(pool.map(lambda row: load_pixels(paths[row], read, model.config.preprocessing), rows))
         shapes = sorted({tuple(image.shape) for image in pixels})
         places = [[place for place, image in enumerate(pixels) if tuple(image.shape) == shape] for shape in shapes]
         chunks = [part[start : start + chunk] for part in places for start in range(0, len(part), chunk)]
         forward = model if len(chunks) == 1 else partial(checkpoint, model, use_reentrant=False)
-        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
-            parts = [forward(torch.stack([pixels[place] for place in part]).to(device)) for part in chunks]
+        parts = [forward(torch.stack([pixels[place] for place in part]).to(device)) for part in chunks]
         order = torch.tensor([place for part in chunks for place in part]).argsort()
         return torch.cat(parts).float()[order.to(device)]
 

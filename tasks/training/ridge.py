@@ -3,38 +3,42 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 import numpy as np
 import torch
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor, cho_solve, solve_triangular
+from scipy.linalg.lapack import dtrtri
 from scipy.sparse import csr_array, csr_matrix
 from sklearn.utils.extmath import randomized_svd
 from torch import Tensor
 
-from tasks.model.head import Head, Kernel, Projection, gaussian
+from tasks.features.descriptors import spread_scale
+from tasks.model.head import Kernel, Projection, gaussian
 
 BLOCK = 2048  # rows of the kernel in memory at a time, if landmarks approximate it
 JITTER = 1e-6  # added to the diagonal of the landmarks' kernel, which near copies make singular
 PATIENCE = 2  # penalties worse than the best, after which larger ones are not tried
+AnyHead = TypeVar("AnyHead", Kernel, Projection)
 TEXT_CERTAINTY = 0.6  # the certainty of texts; chosen on Flickr8k's validation split
 
 
 @dataclass(frozen=True)
-class RidgeFit:
+class RidgeFit(Generic[AnyHead]):
     """The best head, its penalty, and the validation score of each penalty tried."""
 
-    head: Head
+    head: AnyHead
     penalty: float
     scores: dict[float, float]
 
 
-def best_of(heads: Iterator[tuple[float, Head]], score: Callable[[Head], float]) -> RidgeFit:
+def best_of(heads: Iterator[tuple[float, AnyHead]], score: Callable[[AnyHead], float]) -> RidgeFit[AnyHead]:
     """Return the head that scores best, the first of equals.
 
     Penalties must be ascending: scores are assumed to rise to a maximum and to fall after it, so the search ends after
     PATIENCE worse ones.
     """
-    best: tuple[float, Head] | None = None
+    best: tuple[float, AnyHead] | None = None
     scores: dict[float, float] = {}
     worse = 0
     for penalty, head in heads:
@@ -68,66 +72,89 @@ def linear_heads(
         yield penalty, Projection(shift_C.float(), (weight_CT / unit).float())
 
 
-def kernel_heads(
+@dataclass(frozen=True)
+class KernelRidge:
+    """Ridge of targets with a Gaussian kernel: (K + λ) W = Y.
+
+    With landmarks, Nyström: (K_MN K_NM + λ K_MM) W = K_MN Y. Otherwise M = N and left_MM is None. Memory is needed for
+    two float64 matrices of N × N without landmarks, for three of M × M with them.
+    """
+
+    scale_C: Tensor
+    landmark_MC: Tensor
+    target_MT: Tensor
+    kernel_MM: Tensor
+    left_MM: Tensor | None
+    right_MT: Tensor
+
+    def heads(self, penalties: Sequence[float]) -> Iterator[tuple[float, Kernel]]:
+        """Yield the head for each penalty, ascending."""
+        for penalty in sorted(penalties):
+            weight = cho_solve((self._factor(penalty), True), self.right_MT.numpy(), check_finite=False)
+            yield penalty, Kernel(self.scale_C, self.landmark_MC, torch.from_numpy(weight))
+
+    def unseen_lengths(self, penalty: float, head: Kernel) -> Tensor:
+        """Compute length_M of each landmark's prediction by weights that are fitted without it, in closed form.
+
+        Without landmarks it is y − w / (K + λ)⁻¹ᵢᵢ; with them (f − h y) / (1 − h), h the leverage.
+        """
+        factor_MM, weight_MT = self._factor(penalty), head.weight_MT.double()
+        if self.left_MM is None:
+            unseen_MT = self.target_MT - weight_MT / torch.from_numpy(_diagonal_of_inverse(factor_MM))[:, None]
+        else:
+            root_MM = solve_triangular(factor_MM, self.kernel_MM.numpy(), lower=True, check_finite=False)
+            leverage_M1 = torch.from_numpy(np.square(root_MM).sum(0))[:, None]
+            unseen_MT = (self.kernel_MM @ weight_MT - leverage_M1 * self.target_MT) / (1 - leverage_M1)
+        length_M: Tensor = unseen_MT.norm(dim=1)
+        return length_M
+
+    def _factor(self, penalty: float) -> np.ndarray:
+        """Return the lower Cholesky factor of the system; torch would need memory for two more copies."""
+        if self.left_MM is None:
+            system_MM = self.kernel_MM.clone()
+            system_MM.diagonal().add_(penalty)
+        else:
+            system_MM = self.left_MM.add(self.kernel_MM, alpha=penalty)
+        factor: np.ndarray = cho_factor(system_MM.numpy().T, lower=True, overwrite_a=True, check_finite=False)[0]
+        return factor
+
+
+def kernel_ridge(
     descriptor_NC: Tensor,
     target_NT: np.ndarray,
-    penalties: Sequence[float],
     *,
     block_channels: Sequence[int],
     bandwidth: float,
     landmarks: int | None,
     seed: int,
-) -> Iterator[tuple[float, Kernel]]:
-    """Yield for each penalty, ascending, the ridge of targets with a Gaussian kernel: (K + λ) W = Y.
-
-    With `landmarks`, Nyström on a seeded choice of that many: (K_MN K_NM + λ K_MM) W = K_MN Y. The memory needed is two
-    float64 matrices of N × N without landmarks, three of M × M with them.
-    """
+) -> KernelRidge:
+    """Set up the equations for all train images, or for a seeded choice of landmarks."""
     scale_C = spread_scale(descriptor_NC, block_channels) * math.sqrt(bandwidth)
     scaled_NC = descriptor_NC * scale_C
-    value_NT = torch.from_numpy(target_NT).double()
+    target = torch.from_numpy(target_NT).double()
+    if landmarks is None:
+        kernel_NN = gaussian(scaled_NC, scaled_NC).double()
+        return KernelRidge(scale_C, descriptor_NC, target, kernel_NN, None, target)
     rows = len(descriptor_NC)
-    chosen_M = torch.arange(rows) if landmarks is None else _choice(rows, landmarks, seed)
+    chosen_M = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))[:landmarks].sort().values
     landmark_MC = scaled_NC[chosen_M]
     kernel_MM = gaussian(landmark_MC, landmark_MC).double()
-    if landmarks is None:
-        left_MM, right_MT = kernel_MM, value_NT
-    else:
-        kernel_MM.diagonal().add_(JITTER)
-        left_MM = torch.zeros_like(kernel_MM)
-        right_MT = torch.zeros(landmarks, value_NT.shape[1], dtype=torch.float64)
-        for start in range(0, rows, BLOCK):
-            kernel_BM = gaussian(scaled_NC[start : start + BLOCK], landmark_MC)
-            left_MM += (kernel_BM.T @ kernel_BM).double()
-            right_MT += kernel_BM.T.double() @ value_NT[start : start + BLOCK]
-    for penalty in sorted(penalties):
-        if landmarks is None:
-            system_MM = left_MM.clone()
-            system_MM.diagonal().add_(penalty)
-        else:
-            system_MM = left_MM.add(kernel_MM, alpha=penalty)
-        weight_MT = _solve(system_MM, right_MT)
-        del system_MM  # free it before the next one is allocated
-        yield penalty, Kernel(scale_C, descriptor_NC[chosen_M], weight_MT)
+    kernel_MM.diagonal().add_(JITTER)
+    left_MM = torch.zeros_like(kernel_MM)
+    right_MT = torch.zeros(landmarks, target.shape[1], dtype=torch.float64)
+    for start in range(0, rows, BLOCK):
+        kernel_BM = gaussian(scaled_NC[start : start + BLOCK], landmark_MC)
+        left_MM += (kernel_BM.T @ kernel_BM).double()
+        right_MT += kernel_BM.T.double() @ target[start : start + BLOCK]
+    return KernelRidge(scale_C, descriptor_NC[chosen_M], target[chosen_M], kernel_MM, left_MM, right_MT)
 
 
-def _solve(system_MM: Tensor, right_MT: Tensor) -> Tensor:
-    """Solve system · W = right for a positive definite system, overwriting it; torch would copy it twice."""
-    factor = cho_factor(system_MM.numpy().T, lower=True, overwrite_a=True, check_finite=False)
-    return torch.from_numpy(cho_solve(factor, right_MT.numpy(), check_finite=False))
-
-
-def spread_scale(descriptor_NC: Tensor, block_channels: Sequence[int]) -> Tensor:
-    """Return scale_C, which gives every block the same variance, and all blocks together a total variance of 1."""
-    scales = []
-    for block_NC in descriptor_NC.split(list(block_channels), dim=1):
-        spread = (block_NC - block_NC.mean(0)).square().sum(1).mean()
-        scales.append((spread.clamp(min=1e-12) * len(block_channels)).rsqrt().expand(block_NC.shape[1]))
-    return torch.cat(scales)
-
-
-def _choice(rows: int, count: int, seed: int) -> Tensor:
-    return torch.randperm(rows, generator=torch.Generator().manual_seed(seed))[:count].sort().values
+def _diagonal_of_inverse(factor_MM: np.ndarray) -> np.ndarray:
+    """Return the diagonal of (L Lᵀ)⁻¹ = L⁻ᵀ L⁻¹, overwriting L with its inverse."""
+    inverse_MM, _ = dtrtri(factor_MM, lower=1, overwrite_c=1)
+    columns = range(0, len(inverse_MM), BLOCK)
+    blocks = (np.tril(inverse_MM[start:, start : start + BLOCK]) for start in columns)  # above is not zero
+    return np.concatenate([np.square(block).sum(0) for block in blocks])
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """The work of the stage that trains the regression of caption vectors."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 
 import numpy as np
 from torch import Tensor
@@ -11,13 +11,13 @@ from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf_from
 from tasks.features.descriptors import project
 from tasks.model.config import BackboneConfig
-from tasks.model.head import Head, Kernel
+from tasks.model.head import Head, Kernel, Projection
 from tasks.model.methods import LABELS
 from tasks.progress import progress
 from tasks.training.candidate import LoadedData, run_parameters, save_candidate
 from tasks.training.config import RidgeConfig
 from tasks.training.inputs import TrainingData
-from tasks.training.ridge import TEXT_CERTAINTY, best_of, caption_space, kernel_heads, linear_heads
+from tasks.training.ridge import TEXT_CERTAINTY, RidgeFit, best_of, caption_space, kernel_ridge, linear_heads
 
 METHOD = "regression"
 
@@ -41,8 +41,7 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
             return loaded.truth.ndcg_auc(project(head, validation).numpy())
 
         space = caption_space(tfidf_from(loaded.tfidf_table), config.topics, seed)
-        heads = _heads(train_NC, space.target_NT, config, loaded.block_channels(config.pooling), seed)
-        fit = best_of(heads, score)
+        fit = _fit(train_NC, space.target_NT, config, loaded.block_channels(config.pooling), seed, score)
         reach(FaultPoint.CANDIDATE_TRAINED, run.work)
         best = fit.scores[fit.penalty]
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
@@ -66,17 +65,25 @@ def _solver(config: RidgeConfig, images: int) -> str:
     return "exact kernel" if landmarks is None else f"{landmarks:,} landmarks"
 
 
-def _heads(
-    train_NC: Tensor, target_NT: np.ndarray, config: RidgeConfig, block_channels: tuple[int, ...], seed: int
-) -> Iterator[tuple[float, Head]]:
+def _fit(
+    train_NC: Tensor,
+    target_NT: np.ndarray,
+    config: RidgeConfig,
+    block_channels: tuple[int, ...],
+    seed: int,
+    score: Callable[[Head], float],
+) -> RidgeFit[Kernel] | RidgeFit[Projection]:
+    """Fit a head for each penalty and choose the best."""
     if config.kernel == "linear":
-        return linear_heads(train_NC, target_NT, config.penalties)
-    return kernel_heads(
+        return best_of(linear_heads(train_NC, target_NT, config.penalties), score)
+    ridge = kernel_ridge(
         train_NC,
         target_NT,
-        config.penalties,
         block_channels=block_channels,
         bandwidth=config.bandwidth,
         landmarks=config.landmarks_of(len(train_NC)),
         seed=seed,
     )
+    fit = best_of(ridge.heads(config.penalties), score)
+    fit.head.unseen_length_M.copy_(ridge.unseen_lengths(fit.penalty, fit.head))
+    return fit

@@ -1,6 +1,7 @@
 """The work of the stages that train by triplets: a projection or the whole network, with or without text."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import cast
 
 import torch
@@ -48,12 +49,13 @@ def train(
 ) -> None:
     """Train a method by triplets, starting from the features' PCA (METHOD.md 3–5) → model/ and training.json."""
     loaded = LoadedData(run, data, backbone)
-    device = choose_device(run.runtime.device)
+    device = choose_device(run.runtime.device, backbone.precision)
     model = initial_model(loaded, method, config, seed)
     learner, validate = new_learner(loaded, model, config, device)
     table = read_table(run.open(neighbours) / "neighbours.parquet")
     relevance = Relevance(neighbours_from(table), loaded.tfidf_table["copy_group"].to_numpy())
     with (
+        memory_errors(device, run.runtime.batch_size),
         training_run(run.workspace, loaded.page(method), run.work / "run_id") as log,
         progress(LABELS[method], config.refreshes) as on_step,
     ):
@@ -77,6 +79,18 @@ def train(
         text_VT = None if learner.text is None else learner.text.text_VD.detach().cpu().numpy()
         facts = _facts(state, config, beat)
         save_candidate(run, model, loaded.vocabulary, log.run_id, state.best_score, facts, text_VT=text_VT)
+
+
+@contextmanager
+def memory_errors(device: torch.device, batch_size: int) -> Iterator[None]:
+    """Raise InputError with the remedy if the device runs out of memory; training resumes from its checkpoint."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InputError(
+            f"Training ran out of memory on {device}; lower runtime.batch_size (now {batch_size}) or set "
+            "runtime.device=cpu. Run the same command to continue from the last refresh."
+        ) from error
 
 
 def _facts(state: TrainingState, config: TripletConfig, beat: int | None) -> dict[str, object]:

@@ -1,9 +1,12 @@
 import json
+import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.command import scenekin
 from tests.trained import QUICK, Trained, change_caption, mlflow_client
 
 METHODS = {
@@ -28,9 +31,25 @@ def answer(trained: Trained) -> dict[str, Any]:
 
 
 def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
-    assert answer.keys() == {"model", "split", "queries", "left_out", "methods", "words", "report", "stages"}
+    assert answer.keys() == {
+        *(
+            "model",
+            "split",
+            "queries",
+            "left_out",
+            "reference",
+            "foreign",
+            "cut_ranks",
+            "methods",
+            "words",
+            "mixed",
+            "report",
+            "stages",
+        )
+    }
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
     assert (answer["split"], answer["queries"], answer["left_out"]) == ("test", 21, 0)
+    assert answer["cut_ranks"] == [32, 64, 128]
 
 
 def test_every_method_has_its_figures(answer: dict[str, Any]) -> None:
@@ -70,6 +89,42 @@ def test_words_are_measured_where_the_model_knows_any(answer: dict[str, Any]) ->
     assert 0 <= words["without"] < words["at_80"] <= 1
 
 
+def test_a_collection_without_training_captions_is_measured(
+    trained: Trained, answer: dict[str, Any], tmp_path: Path
+) -> None:
+    assert (answer["reference"], answer["foreign"]) == ("train", False)
+    for split in ("validation", "test"):
+        shutil.copytree(trained.collection / split, tmp_path / "unseen" / split)
+    outcome = scenekin("evaluate", tmp_path / "unseen", "--workspace", trained.workspace, "--json")
+    alone = outcome.answer
+    assert (alone["reference"], alone["foreign"], alone["queries"]) == ("test", True, 21)
+    assert alone["methods"].keys() == METHODS
+    assert alone["mixed"] == {}
+    assert alone["methods"]["regression"]["ndcg_auc"] > alone["methods"]["random"]["ndcg_auc"]
+    page = Path(alone["report"]).read_text(encoding="utf-8")
+    assert "The models were not trained on this collection" in page
+    assert "relevance is computed from the words of the test split" in page
+    text = scenekin("evaluate", tmp_path / "unseen", "--workspace", trained.workspace).out
+    assert "The models were trained on another collection" in text
+
+
+def test_models_also_search_among_the_training_images(trained: Trained, answer: dict[str, Any]) -> None:
+    assert answer["mixed"].keys() == {"v_v", "regression"}
+    for mixed in answer["mixed"].values():
+        assert 0 < mixed["ndcg_auc"] < 100
+        assert 0 <= mixed["train_share"] <= 1
+        assert mixed["train_share_expected"] == pytest.approx(98 / (98 + 20), abs=0.01)
+    assert answer["mixed"]["v_v"]["word_train_share"] is None
+    assert 0 <= answer["mixed"]["regression"]["word_train_share"] <= 1
+    assert 0 <= answer["mixed"]["regression"]["image_and_word_train_share"] <= 1
+    page = Path(answer["report"]).read_text(encoding="utf-8")
+    assert "Search among training images" in page
+    assert "R = 32, 64, 128 cannot be measured: a query ranks only 20 images." in page
+    text = scenekin("evaluate", trained.collection, "--workspace", trained.workspace).out
+    assert re.search(r"regression, with training images in the index: NDCG AUC [\d.]+; \d+ % of the top 10", text)
+    assert "R = 32, 64, 128 cannot be measured" in text
+
+
 def test_a_joint_model_is_also_asked_by_image_and_captions(trained_copy: Trained) -> None:
     quick = [f"vt_v.{name}={value}" for name, value in QUICK["v_v"].items()]
     version = trained_copy.train("candidates=[vt_v,regression]", *quick).answer["model"]["version"]
@@ -103,7 +158,7 @@ def test_the_report_is_kept_and_attached(trained: Trained, answer: dict[str, Any
 
 def test_features_of_the_training_are_used_again(answer: dict[str, Any]) -> None:
     computed = [stage["name"] for stage in answer["stages"] if not stage["cached"]]
-    assert computed == ["extract_features", "embed_features", "embed_features", "evaluate", "write_report"]
+    assert computed == ["extract_features", *4 * ["embed_features"], "evaluate", "write_report"]
 
 
 def test_evaluating_again_is_all_cached(trained: Trained, answer: dict[str, Any]) -> None:
@@ -121,6 +176,7 @@ def test_the_settings_are_those_of_the_training(answer: dict[str, Any]) -> None:
 def test_the_split_that_was_trained_on_can_be_looked_at(trained: Trained) -> None:
     answer = trained.run("evaluate", "--split", "train").answer
     assert (answer["split"], answer["queries"]) == ("train", 98)
+    assert (answer["mixed"], answer["cut_ranks"]) == ({}, [128])
     assert answer["methods"]["regression"]["ndcg_auc"] > answer["methods"]["baseline_gap"]["ndcg_auc"]
 
 

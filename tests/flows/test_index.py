@@ -60,6 +60,7 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
         "added": 141,
         "changed": 0,
         "removed": 0,
+        "renamed": 0,
         "unchanged": 0,
     }
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
@@ -132,8 +133,8 @@ def test_a_refresh_embeds_what_is_new(indexed: Trained) -> None:
     (test / "torn.jpg").write_bytes(removed.read_bytes()[:2000])
     removed.unlink()
     answer = indexed.run("index", "--name", "copy").answer
-    assert counts(answer) == (1, 1, 1, 139)
-    assert answer["index"]["version"] == 2
+    assert counts(answer) == (0, 1, 0, 139)
+    assert (answer["index"]["version"], answer["index"]["renamed"]) == (2, 1)
     refused = {refusal["item"]: refusal["reason"] for refusal in answer["refused"]}
     assert refused.keys() == {"train/zz-broken.jpg", "test/torn.jpg", f"test/{removed.name}"}
     assert "no such file" in refused[f"test/{removed.name}"]

@@ -75,7 +75,7 @@ def test_search_answers_as_promised(trained: Trained, query: Path) -> None:
         "suggestions": {},
         "passed_over": {},
     }
-    assert [result.keys() for result in answer["results"]] == 3 * [{"rank", "image_id", "path", "score"}]
+    assert [result.keys() for result in answer["results"]] == 3 * [{"rank", "image_id", "path", "score", "caption"}]
     assert answer["results"][0]["image_id"] == f"train/{query.name}"
     assert answer["results"][0]["score"] >= 0.999
 
@@ -370,10 +370,10 @@ def test_options_name_what_is_there(command: str, options: list[str], trained_co
     ("options", "words"),
     [
         (["--set", "ridges.dimension=3"], "unknown setting ridges"),
-        (["--set", "regression.dimension=wide"], "regression.dimension cannot be 'wide'"),
+        (["--set", "regression.dimension=wide"], "regression.dimension must be a whole number, not 'wide'"),
         (["--set", "regression.dimension"], "key=value"),
         (["--config", "/none.yaml"], "No such settings file or preset: '/none.yaml'; presets are all-methods, "),
-        (["--set", "runtime.device=tpu"], "runtime.device cannot be 'tpu'"),
+        (["--set", "runtime.device=tpu"], "runtime.device must be 'auto', 'cuda', 'mps' or 'cpu', not 'tpu'"),
         (["--set", "backbone.name=resnet18", "--set", "backbone.weights=/none.pth"], "No such weights file: /none.pth"),
     ],
 )

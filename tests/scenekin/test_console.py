@@ -28,11 +28,25 @@ def test_verbose_logs_and_quiet_prints_results_alone(trained: Trained) -> None:
     assert scenekin("--verbose", "--quiet", *command).code == 2
 
 
+def test_verbose_logs_no_library_s_messages(trained: Trained) -> None:
+    image = sorted((trained.collection / "test").glob("*.jpg"))[0]
+    done = scenekin_process("--verbose", "search", image, "--workspace", trained.workspace, "--json")
+    assert done.answer["results"]
+    assert {line.split(" ", 2)[2].split()[0] for line in done.err.splitlines()} == {"Opened", "Loading"}
+
+
 def test_quiet_shows_no_progress_but_errors(trained: Trained, tmp_path: Path) -> None:
     command = "search", "--ids", "all", "--workspace", trained.workspace, "--out"
     assert "searching: 141 in" in scenekin(*command, tmp_path / "out.csv").err
     assert scenekin("--quiet", *command, tmp_path / "out.csv").err == ""
     assert scenekin("--quiet", *command, tmp_path / "none" / "out.csv").sentence
+
+
+def test_a_strength_without_words_is_noted(trained: Trained) -> None:
+    command = "search", "--id", "extra/copy.jpg", "--workspace", trained.workspace
+    assert "--alpha has no effect without --add.\n" in scenekin(*command, "--alpha", 2).err
+    assert "--beta has no effect without --remove.\n" in scenekin(*command, "--beta", 2, "--add", "boat").err
+    assert "no effect" not in scenekin(*command, "--alpha", 2, "--add", "boat").err
 
 
 def test_commands_leave_other_loggers_alone(trained: Trained) -> None:

@@ -40,7 +40,7 @@ METHODS = {
     "query": f"(self, {QUERY})",
     "ranked": "(self, query_BD, top, recall=0.95)",
     "read": "(self, image)",
-    "read_indexed": "(self, image_id)",
+    "read_indexed": "(self, image_id, *, follow_links=True)",
     "row": "(self, image_id)",
     "row_of": "(self)",
     "search": f"(self, {QUERY}, top=10, recall=0.95)",

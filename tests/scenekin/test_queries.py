@@ -82,7 +82,10 @@ def test_where_nothing_is_named_it_is_said(folder: Path, tmp_path: Path) -> None
     (folder / "empty.txt").write_text("\n \n")
     with pytest.raises(InputError, match=r"empty\.txt names no images"):
         list_queries(folder / "empty.txt")
-    with pytest.raises(StorageError, match="nothing at"):
+    (folder / "captions.json").write_text("{}")
+    with pytest.raises(InputError, match=r"captions\.json is a JSON file; list the paths in a text file, \.csv, "):
+        list_queries(folder / "captions.json")
+    with pytest.raises(StorageError, match="No such file or folder"):
         list_queries(tmp_path / "none")
 
 

@@ -47,7 +47,7 @@ def test_cells_of_csv_are_never_formulas(searcher: Searcher, tmp_path: Path) -> 
     batch = pa.record_batch(
         [pa.array(column, field.type) for column, field in zip(columns, RESULTS, strict=True)], RESULTS
     )
-    with results_writer(searcher, tmp_path / "out.csv", lambda _: None) as write:
+    with results_writer(searcher, tmp_path / "out.csv", Words(), lambda _: None) as write:
         write(batch)
     with (tmp_path / "out.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
@@ -70,7 +70,7 @@ def test_a_contact_sheet_opens_offline_and_shows_queries_and_results(
     assert all(source.startswith("data:image/jpeg;base64,") for source in sources)
     assert not re.search(r"https?://|<script|<link", page)
     for result in searcher.search(image, top=4):
-        assert f"· {result.score:.3f} · {result.path}" in page
+        assert f"· {result.score:.3f}<br>{result.path}" in page
         caption = searcher.caption_of(result.image_id)
         assert caption is None or f"<small>{caption}</small>" in unescape(page)
 
@@ -81,6 +81,12 @@ def test_a_text_and_an_id_are_written_too(search: Callable[..., Outcome], search
     page = (tmp_path / "text.html").read_text()
     assert "<script" not in page
     assert (text in unescape(page), page.count("<img")) == (True, 10)
+    assert "Words added" not in page
+    word, other = "boat", "house"
+    search("--id", searcher.image_ids[3], "--add", word, "--remove", other, "--out", tmp_path / "words.html")
+    page = (tmp_path / "words.html").read_text()
+    assert f"Words added: {word}. " in page
+    assert f"Words removed: {other}." in page
     search("--id", searcher.image_ids[3], "--out", tmp_path / "id.parquet", "--top", 5)
     rows = pq.read_table(tmp_path / "id.parquet")
     assert set(rows["query"].to_pylist()) == {searcher.image_ids[3]}

@@ -458,6 +458,33 @@ def test_a_search_takes_strengths_and_a_recall(searcher: Searcher, query: Path) 
     assert searcher.search(query, remove=[word], beta=3.0, top=5) == away
 
 
+def test_a_single_word_may_be_given_as_such(searcher: Searcher, query: Path) -> None:
+    word = common_word(searcher)
+    assert searcher.search(query, add=word) == searcher.search(query, add=[word])
+    assert searcher.search(query, remove=word) == searcher.search(query, remove=[word])
+
+
+def test_a_recall_is_a_share(searcher: Searcher, query: Path) -> None:
+    for recall in (-0.1, 1.1, float("nan")):
+        with pytest.raises(InputError, match="recall must be between 0 and 1, not "):
+            searcher.search(query, recall=recall)
+
+
+def test_a_searcher_says_what_it_searches(searcher: Searcher) -> None:
+    assert repr(searcher) == "Searcher(index 'main' version 1, 141 images)"
+
+
+def test_an_index_opens_where_the_locale_has_ascii_only(trained_copy: Trained) -> None:
+    manifest = trained_copy.workspace / "index" / "main" / "1" / "manifest.json"
+    text = manifest.read_text(encoding="utf-8")
+    root = Searcher.open(trained_copy.workspace).manifest.images_root
+    manifest.write_text(text.replace(f'"{root}"', '"/Fotos Zürich"'), encoding="utf-8")
+    script = "import sys; from scenekin import Searcher; print(ascii(Searcher.open(sys.argv[1]).manifest.images_root))"
+    ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    command = [sys.executable, "-c", script, str(trained_copy.workspace)]
+    assert subprocess.check_output(command, text=True, env=os.environ | ascii_only).strip() == r"'/Fotos Z\xfcrich'"
+
+
 def test_captions_and_digests_are_those_of_the_collection(searcher: Searcher, trained: Trained, query: Path) -> None:
     image_id = query.relative_to(trained.collection).as_posix()
     row = json.loads((query.parent / "metadata.jsonl").read_text().splitlines()[0])

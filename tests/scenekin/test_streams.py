@@ -41,6 +41,12 @@ def test_closed_streams_change_nothing(collection: Path, closed: str) -> None:
     assert (outcome.code, json.loads(outcome.out.splitlines()[-1])["usable"]) == (0, 2)
 
 
+def test_a_reader_may_stop_after_a_part(collection: Path) -> None:
+    line = f"scenekin check {shlex.quote(str(collection))} --json 2>&- | head -c 9; exit ${{PIPESTATUS[0]}}"
+    for _ in range(3):
+        assert shell(line) == Outcome(0, '{"format"', "")
+
+
 @pytest.mark.parametrize("closed", [">&-", ">&- 2>&-", "<&- >&- 2>&-"])
 def test_a_closed_output_is_no_error(collection: Path, closed: str) -> None:
     folder = shlex.quote(str(collection))

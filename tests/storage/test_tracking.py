@@ -186,3 +186,12 @@ def test_an_interrupt_once_a_run_has_ended_leaves_it_ended(workspace: Workspace,
     ):
         pass
     assert run_of(workspace, run_id).info.status == "FINISHED"
+
+
+def test_the_id_is_not_written_through_a_link(workspace: Workspace, run_id: Path, tmp_path: Path) -> None:
+    (tmp_path / "victim").write_text("valuable")
+    run_id.symlink_to(tmp_path / "victim")
+    with training_run(workspace, PAGE, run_id):
+        pass
+    assert (tmp_path / "victim").read_text() == "valuable"
+    assert run_of(workspace, run_id).info.status == "FINISHED"

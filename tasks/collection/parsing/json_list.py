@@ -29,15 +29,18 @@ def read_list(files: Files, path: str, problems: list[Problem]) -> Iterator[Any]
     """
     try:
         with files.open(path) as stream:
-            yield from _entries(_texts(stream, path, problems))
+            yield from _entries(_texts(stream, path, files.encoding, problems))
     except (ValueError, RecursionError) as error:
         raise InputError(f"{path} is not a complete JSON list ({error}); download it again.") from None
 
 
-def _texts(stream: BinaryIO, path: str, problems: list[Problem]) -> Iterator[str]:
+def _texts(stream: BinaryIO, path: str, encoding: str | None, problems: list[Problem]) -> Iterator[str]:
     """Yield the file's text, one chunk at a time."""
     count = 0
     chunks = iter(partial(stream.read, CHUNK), b"")
+    if encoding is not None:
+        yield from codecs.iterdecode(chunks, encoding, "replace")
+        return
     for text in codecs.iterdecode(chunks, "utf-8-sig", "surrogateescape"):
         restored, found = (text, 0) if is_unicode(text) else NOT_UTF8.subn(_windows_1252, text)
         count += found

@@ -35,7 +35,10 @@ def decode_text(data: bytes, name: str, problems: list[Problem], encoding: str |
 
 
 def _decode_as(data: bytes, encoding: str, name: str, problems: list[Problem]) -> str:
-    text = data.decode(encoding, "replace").removeprefix("\ufeff")
+    try:
+        text = data.decode(encoding, "replace").removeprefix("\ufeff")
+    except UnicodeError as error:  # some codecs cannot replace
+        raise InputError(f"{name} cannot be read as {encoding}: {error}.") from error
     if count := text.count("\ufffd"):
         detail = f"{count} characters are not valid in {encoding} and were replaced"
         problems.append(Problem("encoding-fallback", name, detail))

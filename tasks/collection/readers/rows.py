@@ -30,17 +30,23 @@ def locate(
 
 
 def join_rows(rows: Iterable[LocatedRow], caption_columns: Sequence[str], problems: list[Problem]) -> list[Item]:
-    """Join the rows of each image into one item with all their captions; empty cells of several columns are none."""
+    """Join the rows of each image into one item with all their captions."""
     lines: dict[str, int] = {}
     captions: dict[str, list[str]] = {}
     for line, path, row in rows:
         lines.setdefault(path, line)
-        values = [_as_list(row.get(column)) for column in caption_columns]
-        if len(values) > 1:
-            values = [value for value in values if value != ""]
-        for value in values:
-            captions.setdefault(path, []).extend(clean_captions(value, path, line, problems))
-    return [Item(path, path, tuple(captions.get(path, ())), line=line) for path, line in lines.items()]
+        captions.setdefault(path, []).extend(captions_of(row, caption_columns, path, line, problems))
+    return [Item(path, path, tuple(captions[path]), line=line) for path, line in lines.items()]
+
+
+def captions_of(
+    row: dict[str, Any], columns: Sequence[str], item: str, line: int, problems: list[Problem]
+) -> list[str]:
+    """Return the captions in some columns of a row; of several columns, empty cells are no captions."""
+    values = [_as_list(row.get(column)) for column in columns]
+    if len(values) > 1:
+        values = [value for value in values if value != ""]
+    return [caption for value in values for caption in clean_captions(value, item, line, problems)]
 
 
 def _as_list(value: Any) -> Any:

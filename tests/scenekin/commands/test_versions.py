@@ -1,3 +1,5 @@
+import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,25 @@ def test_going_back_waits_for_no_one_who_writes(workspace: Workspace) -> None:
     with locked(workspace, "another"):
         assert "in use by another" in versions(workspace, "rollback").sentence
         assert in_use(versions(workspace, "--json")) == [3]
+
+
+def test_going_back_waits_where_it_is_told_to(workspace: Workspace) -> None:
+    def release() -> None:
+        with locked(workspace, "another"):
+            held.set()
+            time.sleep(0.5)
+
+    held = threading.Event()
+    other = threading.Thread(target=release)
+    other.start()
+    held.wait(10)
+    sentence = versions(workspace, "rollback").sentence
+    assert sentence.endswith("wait for it to finish. With --wait the command waits; with --workspace it uses another.")
+    outcome = versions(workspace, "rollback", "--wait", "--json")
+    other.join()
+    assert in_use(outcome) == [2]
+    assert "in use by another" in outcome.err
+    assert outcome.err.endswith("; waiting.\n")
 
 
 @pytest.mark.parametrize("arguments", [["forward"], ["list", "--to", "1"], ["rollback", "--to", "x"]])

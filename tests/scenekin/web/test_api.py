@@ -6,6 +6,7 @@ from starlette.testclient import TestClient
 from scenekin import Searcher
 from tests.command import scenekin
 from tests.scenekin.web.conftest import MARKUP, NAMES, TURNED, a_picture, an_id, client_of
+from tests.tasks.images.making import encode, flat
 from tests.trained import Trained
 
 
@@ -21,8 +22,7 @@ def test_search_by_id_returns_the_results_of_the_command(client: TestClient, tra
     command = scenekin("search", *options, "--workspace", trained.workspace, "--json").answer
     answer = search(client, id=an_id(trained), add=["boat", "zeppelin"], alpha=0.5, top=7)
     for found in answer["results"]:
-        caption = found.pop("caption")
-        assert caption is None if found["path"].startswith("extra/") else caption[-1] == "."
+        assert found["caption"] is None if found["path"].startswith("extra/") else found["caption"][-1] == "."
     assert answer["results"] == command["results"]
     assert answer["query"] == command["query"]
     assert answer["query"]["suggestions"].keys() == answer["query"]["passed_over"].keys() == {"zeppelin"}
@@ -151,3 +151,10 @@ def test_an_id_is_never_a_path(client: TestClient, trained: Trained, monkeypatch
         for parameters in ({"a": name, "b": an_id(trained)}, {"a": an_id(trained), "b": name}):
             assert client.get("/api/explain", params=parameters).status_code == 404
         assert search(client, 404, id=name)
+
+
+def test_an_upload_that_takes_too_much_memory_is_refused(client: TestClient) -> None:
+    files = {"image": ("large.png", encode(flat("red", 9000, 8000)))}
+    response = client.post("/api/search", files=files)
+    assert response.status_code == 415
+    assert "exceeds the limit of 268 MB" in response.json()["detail"]

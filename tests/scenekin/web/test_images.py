@@ -2,6 +2,7 @@ import io
 import os
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import quote
 from urllib.request import urlopen
 
@@ -133,5 +134,11 @@ def test_a_file_replaced_since_indexing_is_not_served(
 def test_a_link_that_was_indexed_is_served(trained_copy: Trained, tmp_path: Path) -> None:
     draw(3).save(tmp_path / "elsewhere.png")
     (trained_copy.collection / "linked.png").symlink_to(tmp_path / "elsewhere.png")
-    assert trained_copy.run("index", "--name", "linked").code == 0
-    assert picture(client_of(trained_copy, "linked"), "linked.png").size == (64, 48)
+    refused = trained_copy.run("index", "--name", "unlinked").answer["refused"]
+    assert "--follow-links" in {refusal["item"]: refusal["reason"] for refusal in refused}["linked.png"]
+    assert trained_copy.run("index", "--name", "linked", "--follow-links").code == 0
+    client = client_of(trained_copy, "linked")
+    assert picture(client, "linked.png").size == (64, 48)
+    public = client_of(trained_copy, "linked")
+    cast(Any, public.app).state.index.follow_links = False
+    assert public.get("/images/linked.png").status_code == 404

@@ -47,7 +47,7 @@ def test_any_name_is_listed_as_it_is(tmp_path: Path) -> None:
 def test_a_linked_folder_is_followed(tmp_path: Path) -> None:
     make(tmp_path, "elsewhere/deep/1.jpg", "root/0.jpg")
     (tmp_path / "root" / "more").symlink_to("../elsewhere")
-    assert walk(tmp_path / "root") == (["0.jpg", "more/deep/1.jpg"], [])
+    assert walk(tmp_path / "root", follow_links=True) == (["0.jpg", "more/deep/1.jpg"], [])
 
 
 def test_a_folder_is_listed_where_it_really_is_however_many_links_lead_to_it(tmp_path: Path) -> None:
@@ -65,8 +65,9 @@ def test_of_two_links_to_one_folder_outside_the_first_is_followed(tmp_path: Path
     (tmp_path / "root").mkdir()
     for name in ("b", "a"):
         (tmp_path / "root" / name).symlink_to("../elsewhere")
-    assert walk(tmp_path / "root")[0] == ["a/1.jpg"]
-    assert told(tmp_path / "root") == {"b/": "repeated-folder"}
+    files, skipped = walk(tmp_path / "root", follow_links=True)
+    assert files == ["a/1.jpg"]
+    assert [(each.kind, each.path) for each in skipped] == [("repeated-folder", "b/")]
 
 
 def test_circles_end_and_are_told(tmp_path: Path) -> None:
@@ -75,7 +76,7 @@ def test_circles_end_and_are_told(tmp_path: Path) -> None:
     (tmp_path / "root" / "above").symlink_to("../..")
     (tmp_path / "root" / "beside").symlink_to("../beside")
     (tmp_path / "beside" / "back").symlink_to("../root")
-    files, skipped = walk(tmp_path / "root")
+    files, skipped = walk(tmp_path / "root", follow_links=True)
     assert files == ["beside/1.jpg", "real/0.jpg"]
     reasons = {each.path: each.reason for each in skipped}
     assert reasons == {
@@ -131,3 +132,18 @@ def test_workspaces_are_no_part_of_a_collection(tmp_path: Path) -> None:
     assert walk(tmp_path) == (["0.jpg", "results-too.jpg"], [])
     assert walk(tmp_path / "results" / "demo") == (["2.jpg"], [])
     assert "1.jpg" in walk(tmp_path / "results")[0]
+
+
+def test_links_that_lead_out_are_skipped_unless_they_are_to_be_followed(tmp_path: Path) -> None:
+    make(tmp_path, "root/0.jpg", "root/below/1.jpg", "rooted/secret.jpg", "elsewhere/2.jpg")
+    targets = {"inside.jpg": "below/1.jpg", "out.jpg": "../rooted/secret.jpg", "out": "../elsewhere", "dead": "../none"}
+    for name, target in targets.items():
+        (tmp_path / "root" / name).symlink_to(target)
+    (tmp_path / "linked root").symlink_to("root")
+    for root in (tmp_path / "root", tmp_path / "linked root"):
+        assert walk(root)[0] == ["0.jpg", "below/1.jpg", "inside.jpg"]
+        kinds = {"dead": "dead-link", "out": "outside-link", "out.jpg": "outside-link"}
+        assert told(root) == kinds
+        followed = ["0.jpg", "below/1.jpg", "inside.jpg", "out.jpg", "out/2.jpg"]
+        assert walk(root, follow_links=True)[0] == followed
+    assert "--follow-links" in walk(tmp_path / "root")[1][1].reason

@@ -89,7 +89,7 @@ def test_what_cannot_be_a_place_is_said(url: str) -> None:
 
 
 def test_a_place_that_may_not_be_read_is_said(local: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def denied(_: Path) -> list[str]:
+    def denied(*_: object) -> list[str]:
         raise PermissionError(13, "Permission denied")
 
     monkeypatch.setattr("storage.source.tree.walk", denied)

@@ -26,8 +26,9 @@ def test_nothing_may_be_held_out() -> None:
 
 def test_an_encoding_must_be_known() -> None:
     assert CollectionConfig(encoding="GBK").encoding == "gbk"
-    with pytest.raises(ValidationError, match="unknown encoding 'nonsense'"):
-        CollectionConfig(encoding="nonsense")
+    for encoding in ("nonsense", "rot13", "undefined"):
+        with pytest.raises(ValidationError, match=f"unknown encoding '{encoding}'"):
+            CollectionConfig(encoding=encoding)
 
 
 def test_options_replace_settings_and_are_checked() -> None:

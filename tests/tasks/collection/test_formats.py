@@ -14,7 +14,10 @@ TABLE = {"photos.csv": "image,caption\na.jpg,A dog .\n"}
 SIDECAR = {"a.txt": "A dog .\n"}
 SPECIFIC = {"flickr8k": TOKENS, "flickr30k": PIPED, "coco": COCO, "imagefolder": METADATA}
 GENERAL = {"table": TABLE, "sidecar": SIDECAR}
-KNOWN = "flickr8k, flickr30k, coco, karpathy, visual-genome, imagefolder, google-takeout, table, sidecar, folder"
+KNOWN = (
+    "flickr8k, flickr30k, coco, karpathy, visual-genome, imagefolder, google-takeout, parquet-images, "
+    "table, sidecar, folder"
+)
 
 
 @pytest.mark.parametrize(("format", "contents"), [*SPECIFIC.items(), *GENERAL.items(), ("folder", {})])

@@ -1,9 +1,11 @@
 import tracemalloc
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tasks.collection import near_duplicates
 from tasks.collection.near_duplicates import (
     MAX_BITS,
     MAX_COLOUR_DIFFERENCE,
@@ -65,3 +67,31 @@ def test_colour_alone_tells_pictures_apart() -> None:
     assert list(
         near_duplicate_pairs([fingerprint_of(flat(colour)) for colour in ("red", "green", "red")], [0, 0, 0])
     ) == [(0, 2)]
+
+
+@pytest.mark.parametrize("thumbnail", ["equal", "different"])
+def test_the_work_grows_linearly_however_many_look_alike(thumbnail: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(0)
+    base = rng.integers(0, 256, 8, dtype=np.uint8)
+
+    def variant() -> Fingerprint:
+        bits = np.unpackbits(base)
+        bits[rng.integers(0, 64, 2)] ^= 1
+        colours = bytes(192) if thumbnail == "equal" else rng.bytes(192)
+        return Fingerprint(np.packbits(bits).tobytes(), colours)
+
+    pairs = 0
+    compare = near_duplicates._compare
+
+    def counting(at_X: np.ndarray, *others: np.ndarray) -> None:
+        nonlocal pairs
+        pairs += len(at_X)
+        compare(at_X, *others)
+
+    monkeypatch.setattr(near_duplicates, "_compare", counting)
+    work = []
+    for count in (2000, 6000):
+        pairs = 0
+        list(near_duplicate_pairs([variant() for _ in range(count)], [0] * count))
+        work.append(pairs / count)
+    assert work[1] < 1.5 * work[0]

@@ -5,7 +5,7 @@ from storage.artifacts import Artifact, write_artifact
 from storage.tables import write_table
 from storage.workspace import Workspace
 from tasks.collection.arrow import CAPTIONS
-from tasks.collection.task import require_captions
+from tasks.collection.task import has_training_captions, require_captions
 from tasks.errors import InputError
 
 
@@ -41,3 +41,12 @@ def test_enough_captions_pass(tmp_path) -> None:
 def test_too_few_captions_are_refused_by_split(tmp_path, images: dict[str, int], sentence: str) -> None:
     with pytest.raises(InputError, match=sentence):
         require_captions(Workspace(tmp_path), captioned(Workspace(tmp_path), **images), "validation")
+
+
+def test_an_evaluation_can_do_without_training_captions(tmp_path) -> None:
+    workspace = Workspace(tmp_path)
+    collection = captioned(workspace, train=7, test=4)
+    require_captions(workspace, collection, "test", train=False)
+    assert not has_training_captions(workspace, collection)
+    with pytest.raises(InputError, match="The train split has 7 images"):
+        require_captions(workspace, collection, "test")

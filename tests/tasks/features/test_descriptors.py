@@ -15,6 +15,7 @@ from tasks.features.descriptors import (
     descriptors_from,
     load_descriptors,
     project,
+    spread_scale,
 )
 from tasks.model.config import PoolingConfig
 from tests.tasks.model.making import random, tiny_projection
@@ -99,3 +100,10 @@ def test_the_device_changes_nothing_else() -> None:
     moved = descriptors.to(torch.device("cpu"))
     assert torch.equal(moved.value_SC, descriptors.value_SC)
     assert moved.start_N.tolist() == [0, 2]
+
+
+def test_every_block_has_the_same_spread() -> None:
+    descriptor_NC = random(500, 8) * torch.tensor([1.0] * 5 + [100.0] * 3) + 7
+    scaled_NC = descriptor_NC * spread_scale(descriptor_NC, (5, 3))
+    for block_NC in scaled_NC.split((5, 3), dim=1):
+        assert float((block_NC - block_NC.mean(0)).square().sum(1).mean()) == pytest.approx(1 / 2, rel=1e-4)

@@ -1,8 +1,11 @@
 import json
 import os
 import struct
+import threading
+import time
 import tracemalloc
 import zlib
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import numpy as np
@@ -10,8 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
+from PIL.PngImagePlugin import PngImageFile
 
-from tasks.images.decode import MAX_PIXELS, UnreadableImage, decode, decode_reduced
+from tasks.images import decode as module
+from tasks.images.decode import MAX_PIXELS, UnreadableImage, check_budget, decode, decode_reduced
 from tests.shared import DATA, case, with_shared
 from tests.tasks.images.making import encode, flat, noise, photograph
 
@@ -241,6 +246,76 @@ def test_the_limit_holds_where_pillow_s_own_is_lifted(monkeypatch: pytest.Monkey
     monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", None)
     with pytest.raises(UnreadableImage, match=f"20000 x 10000 pixels exceed the limit of {MAX_PIXELS:,}"):
         decode(bomb())
+
+
+def progressive(scans: int, width: int = 64, height: int = 64) -> bytes:
+    """A small progressive JPEG whose last scan is repeated; decoders work through every one."""
+    data = encode(noise(width, height), "jpeg", progressive=True)
+    last = data.rindex(b"\xff\xda")
+    return data[:last] + data[last:-2] * scans + data[-2:]
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (bomb(178_956_970, 1), "178956970 x 1 pixels exceed the limit of 65,535 for a side"),
+        (bomb(1, 70_000), "1 x 70000 pixels exceed"),
+        (encode(flat((9,), 9000, 9000, mode="L").convert("F"), "tiff", compression="tiff_deflate"), "takes 1,134 MB"),
+        (progressive(100_000, 8, 800), "too many scans"),
+    ],
+)
+def test_what_exceeds_the_budget_is_refused_before_it_is_decoded(data: bytes, reason: str) -> None:
+    for attempt in (decode, lambda data: decode_reduced(data, 64), lambda data: check_budget(data, 64)):
+        tracemalloc.start()
+        with pytest.raises(UnreadableImage, match=reason):
+            attempt(data)
+        assert tracemalloc.get_traced_memory()[1] < 2**24 + 2 * len(data)
+        tracemalloc.stop()
+
+
+def test_uploads_have_a_smaller_budget() -> None:
+    large = encode(flat("red", 9000, 8000))
+    decode(large)
+    with pytest.raises(UnreadableImage, match="takes 288 MB, which exceeds the limit of 268 MB"):
+        check_budget(large, 64)
+    check_budget(encode(flat("red", 9000, 8000), "jpeg"), 64)  # reduced while it is decoded
+    check_budget(encode(noise(), "jpeg", progressive=True), 64)
+
+
+def test_usual_progressive_images_are_decoded() -> None:
+    assert decode(progressive(20)).size == (64, 64)
+
+
+def test_a_lack_of_memory_is_the_image_s_own_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    data = encode(noise())
+    monkeypatch.setattr(PngImageFile, "load", fail)
+    with pytest.raises(UnreadableImage, match="not enough memory"):
+        decode(data)
+
+
+def test_large_images_are_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    active, most = 0, 0
+    lock = threading.Lock()
+    load = PngImageFile.load
+
+    def slow(image: PngImageFile) -> object:
+        nonlocal active, most
+        with lock:
+            active += 1
+            most = max(most, active)
+        time.sleep(0.05)
+        with lock:
+            active -= 1
+        return load(image)
+
+    monkeypatch.setattr(PngImageFile, "load", slow)
+    monkeypatch.setattr(module, "LARGE", 0)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(decode, [encode(noise())] * 4))
+    assert most == 1
 
 
 SEEDS = [

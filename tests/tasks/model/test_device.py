@@ -25,3 +25,14 @@ def test_a_device_that_is_not_there_is_refused_with_the_choices(name: str, monke
     there_is(monkeypatch, cuda=False, mps=True)
     with pytest.raises(InputError, match=f"Device '{name}' is not available; set .* to one of: auto, mps, cpu"):
         choose_device(name)
+
+
+def test_a_gpu_without_bfloat16_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    there_is(monkeypatch, cuda=True, mps=False)
+    for supported in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda supported=supported, **_: supported)
+        assert choose_device("cuda", "float32") == torch.device("cuda")
+        if supported:
+            assert choose_device("cuda", "bfloat16") == torch.device("cuda")
+    with pytest.raises(InputError, match=r"does not compute in bfloat16; set backbone\.precision to float32"):
+        choose_device("auto", "bfloat16")

@@ -5,14 +5,16 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
 
 from tasks.captions.vocabulary import build_vocabulary, vocabulary_from
 from tasks.errors import InputError
 from tasks.model.architectures import ARCHITECTURES
 from tasks.model.backbone import Backbone
-from tasks.model.config import PoolingConfig
+from tasks.model.config import CONFIG, PoolingConfig
 from tasks.model.head import Kernel
-from tasks.model.persistence import CONFIG, VOCABULARY, WEIGHTS, load
+from tasks.model.persistence import VOCABULARY, WEIGHTS, load, load_for_queries
 from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
 from tests.tasks.model.making import DIMENSION, random, random_pixels, tiny_config, tiny_projection
@@ -62,6 +64,18 @@ def test_a_kernel_at_rest_too(lite0: Backbone, tmp_path: Path) -> None:
     model = SceneModel(config, lite0, head).eval()
     save(model, build_vocabulary([["a dog"], ["a ball"]], "english"), tmp_path)
     assert torch.equal(load(tmp_path)(random_pixels(2)), model(random_pixels(2)))
+    tensors = load_file(tmp_path / WEIGHTS)
+    del tensors["head.unseen_length_M"]  # as earlier versions wrote it
+    save_file(tensors, tmp_path / WEIGHTS)
+    assert torch.equal(load(tmp_path)(random_pixels(2)), model(random_pixels(2)))
+
+
+@torch.inference_mode()
+def test_a_model_for_queries_gives_the_same_embeddings_without_batch_norms(model: SceneModel, folder: Path) -> None:
+    loaded = load_for_queries(folder)
+    assert not any(isinstance(module, nn.BatchNorm2d) for module in loaded.modules())
+    assert not any(module.training for module in loaded.modules())
+    torch.testing.assert_close(loaded(random_pixels(2)), model(random_pixels(2)), atol=1e-5, rtol=0)
 
 
 def test_the_folder_holds_three_files_and_the_vocabulary(folder: Path) -> None:

@@ -1,4 +1,5 @@
 import copy
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -6,7 +7,9 @@ import torch
 from tasks.images.preprocess import normalise
 from tasks.model.config import PoolingConfig
 from tasks.model.head import flatten_regions
+from tasks.model.inference import optimise_for_inference
 from tasks.model.pooling import describe
+from tasks.model.scene_model import SceneModel
 from tests.tasks.model.making import DIMENSION, random_pixels, tiny_model
 
 KINDS = ["gap", "gem", "rmac_max", "rmac_mean"]
@@ -58,3 +61,32 @@ def test_train_and_eval_give_the_model() -> None:
     assert model.train() is model
     assert model.eval() is model
     assert not model.head.training
+
+
+@torch.inference_mode()
+def test_precision_is_the_model_s_and_the_same_for_indexed_images_and_queries() -> None:
+    """Vectors in bfloat16 differ from those in float32, so both sides of a comparison use one of them."""
+    exact, rough = tiny_model(), tiny_model()
+    rough.backbone.precision = "bfloat16"
+    pixels_BHWC = random_pixels(3)
+    query_BD = rough(pixels_BHWC)
+    assert query_BD.dtype == torch.float32
+    assert not torch.allclose(query_BD, exact(pixels_BHWC), atol=1e-5)
+    torch.testing.assert_close(query_BD, exact(pixels_BHWC), atol=2e-2, rtol=0)
+    optimised = SceneModel(rough.config, optimise_for_inference(rough.backbone, torch.device("cpu")), rough.head)
+    torch.testing.assert_close(optimised(pixels_BHWC), query_BD, atol=1e-2, rtol=0)
+    assert not torch.allclose(optimised(pixels_BHWC), exact(pixels_BHWC), atol=1e-5)
+
+
+def test_no_device_computes_in_half_precision_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    entered: list[bool] = []
+
+    class Autocast(nullcontext[None]):
+        def __init__(self, *_: object, enabled: bool = True) -> None:
+            super().__init__()
+            entered.append(enabled)
+
+    monkeypatch.setattr(torch, "autocast", Autocast)
+    model = tiny_model().to("meta")
+    model(random_pixels(1).to("meta"))
+    assert not any(entered)

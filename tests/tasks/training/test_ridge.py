@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from tasks.model.head import Kernel, Projection
 from tasks.training import ridge
 from tasks.training.config import RidgeConfig
-from tasks.training.ridge import best_of, caption_space, kernel_heads, linear_heads, spread_scale
+from tasks.training.ridge import KernelRidge, best_of, caption_space, kernel_ridge, linear_heads
 from tests.tasks.model.making import random, tiny_projection
 
 PENALTIES = (0.1, 1.0, 10.0)
@@ -91,7 +91,7 @@ BLOCKS = (5, 3)
 def kernels(images: int, landmarks: int | None) -> list[Kernel]:
     descriptor_NC, target_NT = random(images, 8).half().float(), target(images)
     options = {"block_channels": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
-    return [head for _, head in kernel_heads(descriptor_NC, target_NT, PENALTIES, **options)]
+    return [head for _, head in kernel_ridge(descriptor_NC, target_NT, **options).heads(PENALTIES)]
 
 
 def slow_kernel(x_NC: np.ndarray, y_MC: np.ndarray, train_NC: np.ndarray, bandwidth: float = 0.7) -> np.ndarray:
@@ -130,6 +130,69 @@ def test_landmarks_solve_the_normal_equations(monkeypatch: pytest.MonkeyPatch) -
         np.testing.assert_allclose(unit(head(query_BC, torch.arange(7), 7)[:, 1:]), expected_BD, atol=1e-3)
 
 
+def ridge_of(images: int, landmarks: int | None) -> KernelRidge:
+    descriptor_NC = random(images, 8).half().float()
+    options = {"block_channels": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
+    return kernel_ridge(descriptor_NC, target(images), **options)
+
+
+@pytest.mark.parametrize("penalty", PENALTIES)
+def test_the_length_of_an_unseen_image_is_that_of_a_fit_without_it(penalty: float) -> None:
+    train_NC = random(30, 8).half().double().numpy()
+    kernel_NN = slow_kernel(train_NC, train_NC, train_NC)
+    whole = ridge_of(30, landmarks=None)
+    ((_, head),) = whole.heads([penalty])
+    for image, length in enumerate(whole.unseen_lengths(penalty, head).tolist()):
+        others = np.delete(np.arange(30), image)
+        system_OO = kernel_NN[np.ix_(others, others)] + penalty * np.eye(29)
+        weight_OT = np.linalg.solve(system_OO, target(30)[others])
+        assert length == pytest.approx(np.linalg.norm(kernel_NN[image, others] @ weight_OT), rel=1e-3)
+
+
+def test_with_landmarks_too() -> None:
+    """The landmarks stay where they are; only the image's target is left out of the fit."""
+    train_NC = random(60, 8).half().double().numpy()
+    whole = ridge_of(60, landmarks=20)
+    ((_, head),) = whole.heads([1.0])
+    landmark_MC = head.landmark_MC.double().numpy()
+    kernel_NM, kernel_MM = slow_kernel(train_NC, landmark_MC, train_NC), slow_kernel(landmark_MC, landmark_MC, train_NC)
+    rows = [int(np.flatnonzero((train_NC == row).all(1))[0]) for row in landmark_MC]
+    for row, length in zip(rows, whole.unseen_lengths(1.0, head).tolist(), strict=True):
+        others = np.delete(np.arange(60), row)
+        left_MM = kernel_NM[others].T @ kernel_NM[others] + kernel_MM
+        weight_MT = np.linalg.solve(left_MM, kernel_NM[others].T @ target(60)[others])
+        assert length == pytest.approx(np.linalg.norm(kernel_NM[row] @ weight_MT), rel=1e-2)
+
+
+def test_the_blocks_of_an_inverse_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = ridge_of(30, landmarks=None)
+    ((_, head),) = whole.heads([1.0])
+    expected_M = whole.unseen_lengths(1.0, head)
+    monkeypatch.setattr(ridge, "BLOCK", 7)
+    torch.testing.assert_close(whole.unseen_lengths(1.0, head), expected_M)
+
+
+def test_train_and_unseen_images_have_the_same_certainty_on_average() -> None:
+    """With certainty from the fit itself, train images filled the results of words."""
+    descriptor_NC = random(400, 64).half().float()
+    target_NT = (descriptor_NC @ random(64, 9, seed=1)).numpy() + np.random.default_rng(2).normal(size=(400, 9))
+    options = {"block_channels": (40, 24), "bandwidth": 0.7, "landmarks": None, "seed": 0}
+    fit = kernel_ridge(descriptor_NC[:200], target_NT[:200], **options)
+    ((_, head),) = fit.heads([0.1])
+    head.calibrate(descriptor_NC[200:])
+
+    def certainty() -> list[float]:
+        parts = descriptor_NC.split(200)
+        return [float(head(part, torch.arange(200), 200)[:, 0].median()) for part in parts]
+
+    before, unseen = certainty()
+    head.unseen_length_M.copy_(fit.unseen_lengths(0.1, head))
+    after, still = certainty()
+    assert before > unseen + 0.05
+    assert after == pytest.approx(unseen, abs=0.03)
+    assert still == unseen
+
+
 def test_the_same_seed_gives_the_same_landmarks() -> None:
     for one, other in zip(kernels(60, 20), kernels(60, 20), strict=True):
         assert torch.equal(one.landmark_MC, other.landmark_MC)
@@ -139,15 +202,8 @@ def test_the_same_seed_gives_the_same_landmarks() -> None:
 def test_descriptors_that_are_all_alike_give_a_finite_kernel() -> None:
     for landmarks in (None, 20):
         options = {"block_channels": BLOCKS, "bandwidth": 1.0, "landmarks": landmarks, "seed": 0}
-        for _, head in kernel_heads(torch.ones(60, 8), target(), PENALTIES, **options):
+        for _, head in kernel_ridge(torch.ones(60, 8), target(), **options).heads(PENALTIES):
             assert head(torch.ones(2, 8), torch.arange(2), 2).isfinite().all()
-
-
-def test_every_block_has_the_same_spread() -> None:
-    descriptor_NC = random(500, 8) * torch.tensor([1.0] * 5 + [100.0] * 3) + 7
-    scaled_NC = descriptor_NC * spread_scale(descriptor_NC, BLOCKS)
-    for block_NC in scaled_NC.split(BLOCKS, dim=1):
-        assert float((block_NC - block_NC.mean(0)).square().sum(1).mean()) == pytest.approx(1 / 2, rel=1e-4)
 
 
 def test_targets_keep_the_similarities_of_the_captions() -> None:
@@ -230,7 +286,7 @@ def test_settings_that_a_linear_kernel_ignores_make_no_difference() -> None:
 def test_penalties_rise_however_they_are_given(landmarks: int | None) -> None:
     options = {"block_channels": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
     falling = PENALTIES[::-1]
-    assert [penalty for penalty, _ in kernel_heads(random(60, 8), target(), falling, **options)] == [*PENALTIES]
+    assert [penalty for penalty, _ in kernel_ridge(random(60, 8), target(), **options).heads(falling)] == [*PENALTIES]
     assert [penalty for penalty, _ in linear_heads(random(60, 8), target(), falling)] == [*PENALTIES]
 
 
@@ -238,8 +294,8 @@ def test_a_prefix_of_the_dimensions_is_the_smaller_embedding() -> None:
     descriptor_NC = random(60, 8)
     whole, cut = (caption_space(captions(), dimension, seed=0).target_NT for dimension in (12, 4))
     options = {"block_channels": BLOCKS, "bandwidth": 0.7, "landmarks": None, "seed": 0}
-    ((_, large),) = kernel_heads(descriptor_NC[:40], whole, [1.0], **options)
-    ((_, small),) = kernel_heads(descriptor_NC[:40], cut, [1.0], **options)
+    ((_, large),) = kernel_ridge(descriptor_NC[:40], whole, **options).heads([1.0])
+    ((_, small),) = kernel_ridge(descriptor_NC[:40], cut, **options).heads([1.0])
     certainty_N1, prefix_NT = np.split(large(descriptor_NC, torch.arange(60), 60)[:, :5].numpy(), [1], axis=1)
     small_NT = small(descriptor_NC, torch.arange(60), 60)[:, 1:].numpy()
     np.testing.assert_allclose(unit(prefix_NT) @ unit(prefix_NT).T, unit(small_NT) @ unit(small_NT).T, atol=1e-4)

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from itertools import chain, repeat
 from typing import Any
 
@@ -90,3 +91,10 @@ def test_an_entry_that_never_ends_does_not_fill_the_memory(monkeypatch: pytest.M
     texts = chain(['["'], repeat("x" * 2**20))
     with pytest.raises(ValueError, match="entry 0: Unterminated string"):
         list(json_list._entries(texts))
+
+
+def test_the_encoding_may_be_named() -> None:
+    files = replace(files_of({"a.json": '["caf\u00e9"]'.encode("cp850")}), encoding="cp850")
+    problems: list[Problem] = []
+    assert list(read_list(files, "a.json", problems)) == ["caf\u00e9"]
+    assert problems == []

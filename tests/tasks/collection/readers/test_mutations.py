@@ -63,6 +63,29 @@ def coco() -> str:
     )
 
 
+def karpathy() -> str:
+    entries = [
+        {"filename": name, "split": "train", "sentences": [{"raw": caption} for caption in captions]}
+        for name, captions in CAPTIONS.items()
+    ]
+    return json.dumps({"images": entries})
+
+
+def listed_json() -> str:
+    return json.dumps([{"image": name, "caption": captions} for name, captions in CAPTIONS.items()])
+
+
+def takeout() -> str:
+    return json.dumps({"title": "a.jpg", "description": CAPTIONS["a.jpg"], "photoTakenTime": {"timestamp": "1"}})
+
+
+def parquet_of_images() -> bytes:
+    stream = io.BytesIO()
+    cells = [{"bytes": b"\xff\xd8", "path": name} for name in CAPTIONS]
+    pq.write_table(pa.table({"image": cells, "caption": list(CAPTIONS.values())}), stream)
+    return stream.getvalue()
+
+
 def listing() -> str:
     return json.dumps(
         [{"image_id": number, "url": f"https://x/VG_100K/{name}"} for number, name in enumerate(CAPTIONS)]
@@ -82,6 +105,8 @@ FORMATS: dict[str, tuple[str, str, str | bytes]] = {  # format, the file that is
     "flickr30k-token": ("flickr30k", "results_20130124.token", tokens()),
     "flickr30k-splits": ("flickr30k", "train.txt", "a\nb"),
     "coco": ("coco", "captions.json", coco()),
+    "karpathy": ("karpathy", "dataset.json", karpathy()),
+    "google-takeout": ("google-takeout", "a.jpg.json", takeout()),
     "visual-genome-images": ("visual-genome", "image_data.json", listing()),
     "visual-genome-regions": ("visual-genome", "region_descriptions.json", regions()),
     "imagefolder-jsonl": ("imagefolder", "metadata.jsonl", jsonl("file_name")),
@@ -90,6 +115,9 @@ FORMATS: dict[str, tuple[str, str, str | bytes]] = {  # format, the file that is
     "table-csv": ("table", "t.csv", separated(";", "image")),
     "table-tsv": ("table", "t.tsv", separated("\t", "image")),
     "table-jsonl": ("table", "t.jsonl", jsonl("image")),
+    "table-txt": ("table", "t.txt", separated("|", "image")),
+    "table-json": ("table", "t.json", listed_json()),
+    "table-utf16": ("table", "t.csv", separated(",", "image").encode("utf-16-le")),
     "table-parquet": ("table", "t.parquet", parquet("image")),
     "sidecar": ("sidecar", "a.txt", "\n".join(CAPTIONS["a.jpg"])),
 }
@@ -121,6 +149,16 @@ def test_a_mutated_file_is_read_or_refused_in_a_sentence(name: str) -> None:
     untouched = read_collection(files_of({**beside, path: valid}), files_of(IMAGES))
     assert untouched.format == format
     assert {item.path: list(item.captions) for item in untouched.items}["a.jpg"] == CAPTIONS["a.jpg"]
+
+    try_mutations(path, valid, beside, format)
+
+
+def test_a_mutated_file_with_images_is_read_or_refused_in_a_sentence() -> None:
+    try_mutations("train.parquet", parquet_of_images(), {}, "parquet-images")
+
+
+def try_mutations(path: str, valid: bytes, beside: dict[str, str | bytes], format: str) -> None:
+    """Read many mutations of one file of a collection, with the format named and detected."""
 
     @settings(max_examples=EXAMPLES, deadline=None, database=None, suppress_health_check=list(HealthCheck))
     @given(STEPS)

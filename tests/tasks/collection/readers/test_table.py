@@ -365,3 +365,8 @@ def test_the_encoding_may_be_named() -> None:
     )
     reading = read_collection(files, files, None, CollectionConfig(encoding="windows-1250"))
     assert of(reading) == {"a.jpg": ("\u017elu\u0165ou\u010dk\u00fd k\u016f\u0148",)}
+
+
+def test_images_next_to_a_table_that_contains_copies_are_read() -> None:
+    data = parquet(jpg=[b"\xff\xd8"], caption=["A dog ."], filename=["a.jpg"])
+    assert of(read("t.parquet", data, "a.jpg")) == {"a.jpg": ("A dog .",)}
