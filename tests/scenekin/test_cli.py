@@ -300,14 +300,14 @@ def no_image_is_readable(folder: Path, _: Trained) -> str:
     write_collection(folder, 30)
     for image in folder.glob("*/*.jpg"):
         image.write_bytes(image.read_bytes()[:100])
-    return "0 images with captions"
+    return "no usable images"
 
 
 def no_image_is_there(folder: Path, _: Trained) -> str:
     write_collection(folder, 30)
     for image in folder.glob("*/*.jpg"):
         image.unlink()
-    return "0 images with captions"
+    return "no usable images"
 
 
 def a_text_file(folder: Path, _: Trained) -> str:

@@ -56,7 +56,7 @@ def test_commands_leave_other_loggers_alone(trained: Trained) -> None:
 
 
 def test_completion_can_be_installed() -> None:
-    assert "_SCENEKIN_COMPLETE" in scenekin_process("--show-completion", environment={"SHELL": "/bin/bash"}).out
+    assert "_SCENEKIN_COMPLETE" in scenekin_process(environment={"_SCENEKIN_COMPLETE": "source_bash"}).out
 
 
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 15])

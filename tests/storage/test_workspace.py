@@ -125,6 +125,6 @@ def test_a_file_system_without_locks_is_named(number: int, tmp_path: Path, monke
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("fcntl.flock", flock)
-    sentence = f"^Cannot lock the workspace {tmp_path}: {os.strerror(number)}; local disks have locks"
+    sentence = f"^Cannot lock the workspace {tmp_path}: {os.strerror(number)}; network shares often have no locks"
     with pytest.raises(StorageError, match=sentence), locked(open_workspace(tmp_path), "train"):
         pytest.fail("locked")

@@ -12,6 +12,7 @@ import scenekin.web
 from scenekin.web.app import create_app
 from scenekin.web.middleware import SECURITY_HEADERS
 from scenekin.web.served_index import ServedIndex
+from storage.index.versions import current_manifest
 from storage.models import refer_to_model
 from storage.workspace import Workspace
 from tasks.search.stage import write_approximate
@@ -186,10 +187,10 @@ def test_without_an_index_the_page_says_what_to_run(trained_copy: Trained) -> No
 
 
 def test_an_empty_index_says_so(trained_copy: Trained) -> None:
-    for file in trained_copy.collection.rglob("*.jpg"):
-        file.write_bytes(b"no picture")
-    answer = trained_copy.run("index", "--name", "empty").answer
-    assert answer["index"]["images"] == 0
+    space = Workspace(trained_copy.workspace)
+    main = current_manifest(space, "main")
+    assert main is not None
+    publish_images(space, {}, name="empty", model=main.model)
     client = client_of(trained_copy, "empty")
     assert "The index is empty" in text_of(client.get("/").text)
     assert client.get("/api/search?text=boat").json()["results"] == []
