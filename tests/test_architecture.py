@@ -263,3 +263,9 @@ def test_functions_stay_short() -> None:
         if not isinstance(node, ast.ClassDef)
     }
     assert [name for name, count in lines.items() if count > MAX_LINES] == []
+
+
+def test_the_development_extra_writes_out_the_others() -> None:
+    extras = PYPROJECT["project"]["optional-dependencies"]
+    listed = {requirement for name, extra in extras.items() if name not in {"dev", "gs"} for requirement in extra}
+    assert listed - {*extras["dev"]} == set()
