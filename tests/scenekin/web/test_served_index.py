@@ -82,4 +82,4 @@ def test_the_model_is_loaded_at_the_start_if_there_is_one(trained: Trained) -> N
         app = create_app(Workspace(trained.workspace), name)
         with TestClient(app) as client:
             assert client.get("/api/index").status_code == status
-        assert status == 503 or "model" in vars(app.state.index.open().searcher)
+        assert status == 503 or "model" in vars(app.state.index._index.searcher)
