@@ -31,7 +31,7 @@ RESULT = {
     "neighbours": "nearest_neighbours",
     "searching": "100.00%",
 }
-SLOW = {"paper_table", "updating", "visual_genome"}
+SLOW = {"load", "paper_table", "updating", "visual_genome"}
 
 
 def test_every_script_is_run() -> None:
@@ -66,6 +66,15 @@ def test_reading_visual_genome_is_compared_with_loading_it() -> None:
     assert [line.split()[0] for line in run_script("visual_genome", "--images", 20, "--regions", 2).splitlines()] == [
         *("20", "seconds", "json.load", "reader", "check"),
     ]
+
+
+@pytest.mark.slow
+def test_a_server_is_put_under_load(trained: Trained) -> None:
+    printed = run_script("load", "--workspace", trained.workspace, "--clients", 8, "--seconds", 3)
+    rows = [line.split() for line in printed.splitlines()[2:6]]
+    assert [row[0] for row in rows] == ["search", "picture", "upload", "explain"]
+    assert all(int(errors) == 0 for _, _, _, errors, *_ in rows)
+    assert "peak memory" in printed
 
 
 @pytest.mark.slow

@@ -9,6 +9,8 @@ import typer
 
 from scenekin.options import IndexName, Workspace
 
+CONNECTIONS = 256
+
 
 def serve(
     host: Annotated[
@@ -16,6 +18,10 @@ def serve(
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = 8080,
     name: IndexName = "main",
+    allowed_host: Annotated[
+        list[str] | None,
+        typer.Option("--allowed-host", metavar="NAME", help="Host name of the server, e.g. of its proxy; repeatable."),
+    ] = None,
     workspace: Workspace = None,
 ) -> None:
     """Serve the search page and its REST API (described by /openapi.json)."""
@@ -35,12 +41,15 @@ def serve(
 
         address, port = listener.getsockname()[:2]
         public = not ip_address(address).is_loopback
-        app = create_app(space, name, hosts=() if public else (host, *LOOPBACK))
+        any_host = public and not allowed_host
+        app = create_app(space, name, hosts=() if any_host else (host, address, *LOOPBACK, *(allowed_host or ())))
         print(f"Serving index {name} at http://{_netloc(address, port)} (press Ctrl-C to stop)", flush=True)
         app.state.index.follow_links = not public
         if public:
             print("Anyone who can reach this address can search the index and view its images.", flush=True)
-        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=3)
+        config = uvicorn.Config(
+            app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, limit_concurrency=CONNECTIONS
+        )
         with suppress(KeyboardInterrupt):  # Ctrl-C is how a server is stopped
             uvicorn.Server(config).run(sockets=[listener])
 

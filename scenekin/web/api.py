@@ -33,18 +33,20 @@ async def search(parameters: Annotated[SearchParameters, QueryString()], current
     return await current.look_up(work)
 
 
-@router.post("/search", responses={status: {"model": ErrorResponse} for status in (400, 413, 415)})
+@router.post("/search", responses={status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 415, 507)})
 async def search_upload(
     parameters: Annotated[UploadSearchParameters, Form(media_type="multipart/form-data")], current: CurrentIndexDep
 ) -> SearchResponse:
     """Return the images nearest to an uploaded image, or search as by GET."""
     upload = parameters.image
+    if upload is None:
+        return await search(parameters, current)
+    index, upload_D = await current.embed(upload.file)
 
-    def work(index: ServedIndex) -> SearchResponse:
-        query = parameters.query(index, upload.file if upload is not None else None)
-        return search_response(index, parameters, query, upload.filename if upload is not None else parameters.id)
+    def work(_: ServedIndex) -> SearchResponse:
+        return search_response(index, parameters, parameters.query(index, upload_D), upload.filename)
 
-    return await current.compute(work)
+    return await current.look_up(work)
 
 
 @router.get("/words")

@@ -8,7 +8,14 @@ from fastapi import FastAPI
 
 from scenekin.web import api, explain, images, page
 from scenekin.web.errors import add_error_handlers
-from scenekin.web.middleware import AllowedHosts, BodyLimit, HeadRequests, SecurityHeaders
+from scenekin.web.middleware import (
+    AllowedHosts,
+    BodyLimit,
+    CancelOnDisconnect,
+    HeadRequests,
+    SameOrigin,
+    SecurityHeaders,
+)
 from scenekin.web.served_index import CurrentIndex
 from scenekin.web.thumbnails import ByteCache
 from storage.workspace import Workspace
@@ -28,6 +35,8 @@ def create_app(workspace: Workspace, name: str = "main", hosts: Iterable[str] = 
     app.state.thumbnails = ByteCache()
     app.add_middleware(HeadRequests)
     app.add_middleware(BodyLimit)
+    app.add_middleware(CancelOnDisconnect)
+    app.add_middleware(SameOrigin)
     app.add_middleware(AllowedHosts, hosts=hosts)
     app.add_middleware(SecurityHeaders)
     add_error_handlers(app)

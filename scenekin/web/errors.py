@@ -1,5 +1,6 @@
 """Errors as HTTP responses: a status and one sentence, as JSON."""
 
+import errno
 from collections.abc import Mapping
 
 from fastapi import FastAPI, Request
@@ -32,6 +33,8 @@ def error_response(status: int, detail: str, headers: Mapping[str, str] | None =
 def describe_error(error: Exception) -> tuple[int, str]:
     """Return the status and message of an expected error; raise any other again."""
     match error:
+        case _ if _is_disk_full(error) or _is_disk_full(error.__cause__):
+            return 507, "The server's temporary disk is full, so it cannot take uploads; try again later."
         case HTTPException():
             return error.status_code, str(error.detail)
         case ValidationError() | RequestValidationError():
@@ -46,6 +49,10 @@ def describe_error(error: Exception) -> tuple[int, str]:
         case StorageError():
             return 503, str(error)
     raise error
+
+
+def _is_disk_full(error: BaseException | None) -> bool:
+    return isinstance(error, OSError) and error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 def add_error_handlers(app: FastAPI) -> None:

@@ -7,8 +7,8 @@ from fastapi import Query as QueryString
 from pydantic import BaseModel
 
 from scenekin.web.errors import ErrorResponse
-from scenekin.web.parameters import ImageId, read_upload
-from scenekin.web.served_index import CurrentIndexDep, ServedIndex
+from scenekin.web.parameters import ImageId
+from scenekin.web.served_index import CurrentIndexDep, ServedIndex, read_upload
 from scenekin.web.thumbnails import data_uri, encode_jpeg, fit
 from tasks.errors import InputError
 from tasks.search.explanation import Explanation
@@ -70,7 +70,7 @@ async def explain(parameters: Annotated[ExplainParameters, QueryString()], curre
     )
 
 
-@router.post("", responses={status: {"model": ErrorResponse} for status in (400, 413)})
+@router.post("", responses={status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 507)})
 async def explain_upload(
     parameters: Annotated[UploadExplainParameters, Form(media_type="multipart/form-data")], current: CurrentIndexDep
 ) -> ExplainResponse:

@@ -51,7 +51,7 @@ async def image(
         jpeg = thumbnails.get((digest, size), lambda: render(index.read(image_id), SIDE[size]))
         return Response(jpeg, media_type="image/jpeg", headers=headers)
 
-    return await current.look_up(work)
+    return await current.show(work)
 
 
 def _original(data: bytes, name: str, headers: dict[str, str]) -> Response:

@@ -1,12 +1,16 @@
-"""ASGI middleware: security headers, allowed hosts, request body limits, HEAD requests."""
+"""ASGI middleware: security headers, allowed hosts and origins, request limits, HEAD requests."""
 
 from collections.abc import Iterable
 from urllib.parse import urlsplit
 
+from anyio import Event, create_task_group, current_time, fail_at
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from scenekin.web.network_queue import Busy
 
 SECURITY_HEADERS = {
     "content-security-policy": (
@@ -15,13 +19,13 @@ SECURITY_HEADERS = {
     ),
     "cross-origin-opener-policy": "same-origin",
     "cross-origin-resource-policy": "same-origin",
-    "referrer-policy": "no-referrer",
+    "referrer-policy": "same-origin",  # without a referrer, browsers send a form's Origin as null
     "x-content-type-options": "nosniff",
 }
 
 
 class SecurityHeaders:
-    """Adds headers that forbid foreign content, inline scripts, framing and content sniffing."""
+    """Adds headers that forbid foreign content, inline scripts, framing, content sniffing and stored JSON."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
@@ -31,7 +35,10 @@ class SecurityHeaders:
 
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(SECURITY_HEADERS)
+                headers = MutableHeaders(scope=message)
+                headers.update(SECURITY_HEADERS)
+                if headers.get("content-type", "").startswith("application/json"):
+                    headers.setdefault("cache-control", "no-store")
             await send(message)
 
         await self.app(scope, receive, with_headers)
@@ -62,37 +69,89 @@ def _host(header: str) -> str | None:
         return None
 
 
+class SameOrigin:
+    """Refuses requests that another site's page makes the browser send, but for links to the page.
+
+    Browsers name the initiator in `Sec-Fetch-Site` and, for POST, in `Origin`; other clients send neither.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one ASGI connection."""
+        if scope["type"] == "http" and _is_foreign(scope):
+            refusal = JSONResponse({"detail": "Requests from other websites are refused."}, 403)
+            return await refusal(scope, receive, send)
+        return await self.app(scope, receive, send)
+
+
+def _is_foreign(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    if scope["method"] == "POST" and "origin" in headers:
+        return headers["origin"].partition("://")[2] != headers.get("host")
+    if headers.get("sec-fetch-site", "none") in {"none", "same-origin"}:
+        return False
+    is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+    return not (is_link and scope["method"] in {"GET", "HEAD"} and scope["path"] == "/")
+
+
 UPLOAD_BYTES = 20 * 2**20
 FORM_BYTES = 2**18  # for the other fields of the form
+BODY_SECONDS = 120.0
+BODIES = 48  # POST requests at a time; their bodies are kept in memory or temporary files
 TOO_LARGE = f"The upload is larger than {UPLOAD_BYTES // 2**20} MB; choose a smaller picture."
 
 
 class BodyLimit:
-    """Refuses a request body over a limit: by its Content-Length before reading, otherwise while reading."""
+    """Limits the size of a POST's body, the time it may take to arrive, and the number of POSTs at once.
 
-    def __init__(self, app: ASGIApp, limit: int = UPLOAD_BYTES + FORM_BYTES) -> None:
+    A body over the limit is refused by its Content-Length before reading, otherwise while reading.
+    """
+
+    def __init__(
+        self, app: ASGIApp, limit: int = UPLOAD_BYTES + FORM_BYTES, seconds: float = BODY_SECONDS, most: int = BODIES
+    ) -> None:
         self.app = app
         self.limit = limit
+        self.seconds = seconds
+        self.most = most
+        self._active = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one ASGI connection."""
-        if scope["type"] != "http":
+        if scope["type"] != "http" or scope["method"] != "POST":
             return await self.app(scope, receive, send)
+        if self._active >= self.most:
+            busy = Busy()
+            return await JSONResponse({"detail": busy.detail}, busy.status_code, busy.headers)(scope, receive, send)
+        self._active += 1
+        try:
+            return await self.app(scope, self._limited(scope, receive), send)
+        finally:
+            self._active -= 1
+
+    def _limited(self, scope: Scope, receive: Receive) -> Receive:
         declared = Headers(scope=scope).get("content-length", "0")
         declared_too_large = declared.isdecimal() and int(declared[:20]) > self.limit
+        deadline = current_time() + self.seconds
         received = 0
 
-        async def counted() -> Message:
+        async def limited() -> Message:
             nonlocal received
             if declared_too_large:
                 raise HTTPException(413, TOO_LARGE)
-            message = await receive()
+            try:
+                with fail_at(deadline):
+                    message = await receive()
+            except TimeoutError:
+                raise HTTPException(408, f"The upload took longer than {self.seconds:.0f} s.") from None
             received += len(message.get("body", b""))
             if received > self.limit:
                 raise HTTPException(413, TOO_LARGE)
             return message
 
-        return await self.app(scope, counted, send)
+        return limited
 
 
 class HeadRequests:
@@ -111,3 +170,59 @@ class HeadRequests:
             await self.app({**scope, "method": "GET"}, receive, without_body)
         else:
             await self.app(scope, receive, send)
+
+
+class CancelOnDisconnect:
+    """Cancels the work for a request once its client has closed the connection."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one ASGI connection."""
+        if scope["type"] == "http":
+            await self._call(scope, receive, send)
+        else:
+            await self.app(scope, receive, send)
+
+    async def _call(self, scope: Scope, receive: Receive, send: Send) -> None:
+        received, responding = Event(), Event()
+        if not _has_body(scope):
+            received.set()
+
+        async def receive_body() -> Message:
+            if received.is_set():
+                return {"type": "http.request", "body": b"", "more_body": False}
+            message = await receive()
+            if not message.get("more_body", False):
+                received.set()
+            return message
+
+        async def respond(message: Message) -> None:
+            responding.set()
+            await send(message)
+
+        async def cancel_on_disconnect() -> None:
+            await received.wait()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            if not responding.is_set():
+                group.cancel_scope.cancel()
+
+        failure: Exception | None = None
+        async with create_task_group() as group:
+            group.start_soon(cancel_on_disconnect)
+            try:
+                await self.app(scope, receive_body, respond)
+            except ClientDisconnect:  # while sending the body
+                pass
+            except Exception as error:  # raised again below, not as a group
+                failure = error
+            group.cancel_scope.cancel()
+        if failure is not None:
+            raise failure
+
+
+def _has_body(scope: Scope) -> bool:
+    headers = Headers(scope=scope)
+    return headers.get("content-length", "0") != "0" or "transfer-encoding" in headers

@@ -81,6 +81,8 @@ async function search(submitter) {
   const address = "/?" + new URLSearchParams(fields);
   try {
     const response = await fetch(...(upload ? ["/", { method: "POST", body: data, signal }] : [address, { signal }]));
+    if (response.headers.get("content-type").startsWith("application/json")) // refused before it was read
+      return showError((await response.json()).detail);
     const page = new DOMParser().parseFromString(await response.text(), "text/html");
     const error = page.querySelector(".problem")?.textContent;
     if (upload && error) return [413, 415].includes(response.status) ? refuseUpload(error) : showError(error);

@@ -3,12 +3,13 @@
 from importlib.resources import files
 
 from fastapi import APIRouter, HTTPException, Request
-from starlette.datastructures import QueryParams
+from starlette.datastructures import QueryParams, UploadFile
 from starlette.responses import HTMLResponse, Response
 
 from scenekin.web.errors import EXPECTED_ERRORS, describe_error
 from scenekin.web.served_index import CurrentIndex, CurrentIndexDep
-from scenekin.web.view import FormItems, View, build_view, render_page, uploaded_file
+from scenekin.web.thumbnails import render
+from scenekin.web.view import QUERY_SIDE, FormItems, Upload, View, build_view, render_page, uploaded_file
 
 router = APIRouter(include_in_schema=False)
 
@@ -29,6 +30,8 @@ async def search_by_form(request: Request, current: CurrentIndexDep) -> Response
             return await _page(current, form)
     except EXPECTED_ERRORS as error:
         return await _page(current, QueryParams(), error)
+    except OSError as error:
+        return await _page(current, QueryParams(), HTTPException(*describe_error(error)))
 
 
 @router.get("/{name}")
@@ -40,10 +43,22 @@ async def asset(name: str) -> Response:
 
 
 async def _page(current: CurrentIndex, items: FormItems, error: Exception | None = None) -> Response:
-    run = current.compute if uploaded_file(items) else current.look_up
+    upload = None
+    if file := uploaded_file(items):
+        try:
+            upload = await _upload(current, file)
+        except EXPECTED_ERRORS as failure:
+            error = failure
     try:
-        view = await run(lambda index: build_view(index, items, error))
+        view = await current.look_up(lambda index: build_view(index, items, upload, error))
     except EXPECTED_ERRORS as failure:
         status, message = describe_error(failure)
         view = View(status=status, error=message)
-    return HTMLResponse(render_page(view), view.status)
+    return HTMLResponse(render_page(view), view.status, getattr(error, "headers", None))
+
+
+async def _upload(current: CurrentIndex, file: UploadFile) -> Upload:
+    index, embedding_D = await current.embed(file.file)
+    file.file.seek(0)
+    jpeg = await current.show(lambda _: render(file.file.read(), QUERY_SIDE))
+    return Upload(file.filename or "", index, embedding_D, jpeg)

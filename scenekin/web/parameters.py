@@ -1,14 +1,14 @@
 """The parameters of a search and their limits."""
 
-from typing import Annotated, BinaryIO
+from typing import Annotated
 
+import numpy as np
 from fastapi import UploadFile
 from pydantic import BaseModel, Field
 
 from scenekin.searcher import RECALL, Query
 from scenekin.web.served_index import ServedIndex
 from tasks.errors import InputError
-from tasks.images.decode import UPLOAD_SIDE, UnreadableImage, check_budget
 from tasks.search.modifiers import ADD, REMOVE
 
 ID_LENGTH, TEXT_LENGTH, PHRASE_LENGTH = 4_096, 10_000, 200
@@ -34,12 +34,16 @@ class SearchParameters(BaseModel):
     top: Annotated[int, Field(ge=1, le=TOP_LIMIT)] = 10
     recall: Annotated[float, Field(ge=0, le=1)] = RECALL
 
-    def query(self, index: ServedIndex, upload: BinaryIO | None = None) -> Query:
-        """Return the query; an upload is read in the calling thread. Raises InputError, MissingImage for the id."""
+    def query(self, index: ServedIndex, upload_D: np.ndarray | None = None) -> Query:
+        """Return the query, given the embedding of an upload. Raises InputError, MissingImage for the id."""
         if self.id is not None:
             index.searcher.row(self.id)
+        if upload_D is not None:
+            if self.id is not None or self.text is not None:
+                raise InputError("Give an image, the id of an indexed image, or a text: exactly one of them.")
+            words = index.searcher.words(self.add, self.remove, self.alpha, self.beta)
+            return Query(**vars(words), embedding_D=words.move(upload_D))
         return index.searcher.query(
-            read_upload(upload) if upload is not None else None,
             image_id=self.id,
             text=self.text,
             add=self.add,
@@ -47,16 +51,6 @@ class SearchParameters(BaseModel):
             alpha=self.alpha,
             beta=self.beta,
         )
-
-
-def read_upload(stream: BinaryIO) -> bytes:
-    """Return an uploaded image. Raises InputError if decoding it would exceed the budget of uploads."""
-    data = stream.read()
-    try:
-        check_budget(data, UPLOAD_SIDE)
-    except UnreadableImage as error:
-        raise InputError(f"Cannot decode the image: {error}.") from error
-    return data
 
 
 class UploadSearchParameters(SearchParameters):

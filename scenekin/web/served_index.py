@@ -1,19 +1,25 @@
 """The index behind the page: image lookup by id, always in the current version."""
 
 import threading
-from collections.abc import Callable
-from contextlib import suppress
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
-from typing import Annotated, TypeVar
+from typing import Annotated, BinaryIO, TypeVar
 
+import numpy as np
+import torch
 from anyio import CapacityLimiter, to_thread
 from fastapi import Depends, Request
 
 from scenekin.errors import MissingImage
 from scenekin.searcher import Searcher
+from scenekin.web.network_queue import NetworkQueue
 from storage.errors import StorageError
 from storage.workspace import Workspace
 from tasks.errors import InputError
+from tasks.images.decode import UPLOAD_SIDE, UnreadableImage, check_budget
+from tasks.images.preprocess import to_pixels
 
 
 class ServedIndex:
@@ -55,10 +61,44 @@ class ServedIndex:
                 f"The file of {image_id!r} is missing or has changed since it was indexed; run `scenekin index` again."
             ) from error
 
+    def decode(self, upload: BinaryIO) -> torch.Tensor:
+        """Return pixels_HWC of an uploaded image, as the network takes them. Raises InputError."""
+        data = read_upload(upload)
+        with _as_upload():
+            return to_pixels(data, self.searcher.model.config.preprocessing)
+
+    def embed(self, pixels: Sequence[torch.Tensor]) -> Sequence[np.ndarray]:
+        """Return embedding_D of each image, in one forward pass for all images of a shape."""
+        rows_of = defaultdict(list)
+        for row, pixels_HWC in enumerate(pixels):
+            rows_of[pixels_HWC.shape].append(row)
+        embeddings: dict[int, np.ndarray] = {}
+        with torch.inference_mode():
+            for rows in rows_of.values():
+                embedding_BD = self.searcher.model(torch.stack([pixels[row] for row in rows])).numpy()
+                embeddings |= zip(rows, embedding_BD, strict=True)
+        return [embeddings[row] for row in range(len(pixels))]
+
+
+def read_upload(stream: BinaryIO) -> bytes:
+    """Return an uploaded image. Raises InputError if decoding it would exceed the budget of uploads."""
+    data = stream.read()
+    with _as_upload():
+        check_budget(data, UPLOAD_SIDE)
+    return data
+
+
+@contextmanager
+def _as_upload() -> Iterator[None]:
+    try:
+        yield
+    except UnreadableImage as error:
+        raise InputError(f"Cannot decode the image: {error}.") from error
+
 
 T = TypeVar("T")
 
-NETWORK_THREADS, LOOKUP_THREADS = 1, 4  # a forward pass uses all cores by itself; lookups are quick
+LOOKUP_THREADS, PICTURE_THREADS, DECODING_THREADS = 4, 2, 1
 
 
 class CurrentIndex:
@@ -71,11 +111,16 @@ class CurrentIndex:
         self.name = name
         self._index: ServedIndex | None = None
         self._opening = threading.Lock()
-        self._network = CapacityLimiter(NETWORK_THREADS)
+        self._queue = NetworkQueue()
         self._lookups = CapacityLimiter(LOOKUP_THREADS)
+        self._pictures = CapacityLimiter(PICTURE_THREADS)
+        self._decoding = CapacityLimiter(DECODING_THREADS)
 
-    def open(self) -> ServedIndex:
+    async def open(self) -> ServedIndex:
         """Return the current version. Raises StorageError if there is none or it is damaged."""
+        return await to_thread.run_sync(self._open, limiter=self._lookups)
+
+    def _open(self) -> ServedIndex:
         with self._opening:
             before = self._index.searcher if self._index else None
             searcher = before.current() if before else Searcher.open(self.workspace.root, self.name)
@@ -83,13 +128,26 @@ class CurrentIndex:
                 self._index = ServedIndex(searcher, follow_links=self.follow_links)
             return self._index
 
-    async def compute(self, work: Callable[[ServedIndex], T]) -> T:
-        """Run work that needs the network, one at a time."""
-        return await to_thread.run_sync(lambda: work(self.open()), limiter=self._network)
-
     async def look_up(self, work: Callable[[ServedIndex], T]) -> T:
-        """Run work that needs no network."""
-        return await to_thread.run_sync(lambda: work(self.open()), limiter=self._lookups)
+        """Run work that needs neither the network nor pictures."""
+        return await to_thread.run_sync(lambda: work(self._open()), limiter=self._lookups)
+
+    async def show(self, work: Callable[[ServedIndex], T]) -> T:
+        """Run work that decodes pictures to show them."""
+        return await to_thread.run_sync(lambda: work(self._open()), limiter=self._pictures)
+
+    async def compute(self, work: Callable[[ServedIndex], T]) -> T:
+        """Run work that needs the network, in turn. Raises Busy."""
+        with self._queue.place():
+            index = await self.open()
+            return await self._queue.run(lambda _: [work(index)], None)
+
+    async def embed(self, upload: BinaryIO) -> tuple[ServedIndex, np.ndarray]:
+        """Return the current version and embedding_D of an uploaded image. Raises InputError, Busy."""
+        with self._queue.place():
+            index = await self.open()
+            pixels_HWC = await to_thread.run_sync(index.decode, upload, limiter=self._decoding)
+            return index, await self._queue.run(index.embed, pixels_HWC)
 
     async def preload(self) -> None:
         """Load the model before the first request; requests report its errors."""

@@ -5,6 +5,7 @@ import io
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future
 from typing import Literal
 
 from PIL import Image
@@ -44,21 +45,35 @@ class ByteCache:
         self.limit = limit
         self.size = 0
         self._entries: OrderedDict[Hashable, bytes] = OrderedDict()
+        self._pending: dict[Hashable, Future[bytes]] = {}
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, make: Callable[[], bytes]) -> bytes:
-        """Return the entry of a key, made on the first request; concurrent requests may make it twice."""
+        """Return the entry of a key, made by the first request; concurrent requests wait for it."""
         with self._lock:
             if key in self._entries:
                 self._entries.move_to_end(key)
                 return self._entries[key]
-        made = make()
+            is_first = key not in self._pending
+            entry = self._pending.setdefault(key, Future())
+        if is_first:
+            self._make(key, make, entry)
+        return entry.result()
+
+    def _make(self, key: Hashable, make: Callable[[], bytes], entry: Future[bytes]) -> None:
+        try:
+            made = make()
+        except BaseException as error:  # raised by `result` in every waiting thread
+            entry.set_exception(error)
+        else:
+            entry.set_result(made)
         with self._lock:
-            self.size += len(made) - len(self._entries.pop(key, b""))
-            self._entries[key] = made
+            del self._pending[key]
+            if entry.exception() is None:
+                self._entries[key] = made
+                self.size += len(made)
             while self.size > self.limit:
                 self.size -= len(self._entries.popitem(last=False)[1])
-        return made
 
 
 def data_uri(jpeg: bytes) -> str:

@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
+import numpy as np
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.datastructures import FormData, QueryParams, UploadFile
 
@@ -15,7 +16,7 @@ from scenekin.web.middleware import TOO_LARGE, UPLOAD_BYTES
 from scenekin.web.parameters import TOP_LIMIT, SearchParameters
 from scenekin.web.responses import IndexResponse, SearchResponse, index_response, search_response
 from scenekin.web.served_index import ServedIndex
-from scenekin.web.thumbnails import data_uri, render
+from scenekin.web.thumbnails import data_uri
 from tasks.search.modifiers import ADD, REMOVE
 
 SHOWN = 24  # results at first and with each "Show more"
@@ -34,6 +35,16 @@ class Sample(NamedTuple):
     caption: str | None
 
 
+@dataclass(frozen=True)
+class Upload:
+    """An uploaded picture as the query, embedded by one version of the index."""
+
+    name: str
+    index: ServedIndex
+    embedding_D: np.ndarray
+    jpeg: bytes
+
+
 @dataclass
 class View:
     """What the page shows. `index` is None if there is no usable index, `response` if there was no valid search."""
@@ -49,18 +60,21 @@ class View:
     status: int = 200
 
 
-def build_view(index: ServedIndex, items: FormItems, error: Exception | None = None) -> View:
-    """Run the search in a query string or form; `error` is one met while reading it."""
+def build_view(
+    index: ServedIndex, items: FormItems, upload: Upload | None = None, error: Exception | None = None
+) -> View:
+    """Run the search in a query string or form; `error` is one met before."""
+    index = upload.index if upload is not None else index
     approximate = index.manifest.approximate is not None
     view = View(index=index_response(index), no_words=index.no_words, approximate=approximate)
+    fields = _fields(items)
     try:
-        if error is not None:
-            raise error
-        fields = _fields(items)
         typed = {name: fields[name] for name in ("id", "text", "add", "remove") if name in fields}
         view.parameters = SearchParameters.model_construct(top=SHOWN, **typed)  # kept if validation fails
+        if error is not None:
+            raise error
         view.parameters = SearchParameters.model_validate(fields)
-        _search(index, view, uploaded_file(items))
+        _search(index, view, upload)
     except EXPECTED_ERRORS as failure:
         view.status, view.error = describe_error(failure)
     if view.response is None:
@@ -75,19 +89,18 @@ def uploaded_file(items: FormItems) -> UploadFile | None:
     return upload if isinstance(upload, UploadFile) and upload.filename else None
 
 
-def _search(index: ServedIndex, view: View, upload: UploadFile | None) -> None:
+def _search(index: ServedIndex, view: View, upload: Upload | None) -> None:
     parameters = view.parameters
     if upload is not None:
         parameters = parameters.model_copy(update={"id": None, "text": None})
-        query = parameters.query(index, upload.file)
-        upload.file.seek(0)
-        view.uploaded = render(upload.file.read(), QUERY_SIDE)
+        query = parameters.query(index, upload.embedding_D)
+        view.uploaded = upload.jpeg
     elif parameters.id is not None or parameters.text is not None:
         query = parameters.query(index)
     else:
         return
     view.parameters = parameters
-    view.response = search_response(index, parameters, query, upload.filename if upload is not None else parameters.id)
+    view.response = search_response(index, parameters, query, upload.name if upload is not None else parameters.id)
 
 
 def _fields(items: FormItems) -> dict[str, Any]:

@@ -31,6 +31,18 @@ def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: 
     assert (server.returncode, out.strip(), err) == (0, "", "")
 
 
+def test_a_host_name_can_be_allowed(trained: Trained) -> None:
+    for address in ((), ("--host", "0.0.0.0")):
+        server, url = started("--workspace", trained.workspace, *address, "--allowed-host", "photos.example")
+        try:
+            own = url.replace("0.0.0.0", "127.0.0.1")
+            for host, status in (("photos.example", 200), ("localhost", 200), ("evil.example", 421)):
+                assert httpx.get(f"{own}/api/index", headers={"host": host}, timeout=60).status_code == status
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.communicate(timeout=60)
+
+
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

@@ -22,7 +22,7 @@ def test_every_response_has_security_headers(client: TestClient, address: str) -
     assert "frame-ancestors 'none'" in policy
     assert "unsafe" not in policy
     assert headers["x-content-type-options"] == "nosniff"
-    assert headers["referrer-policy"] == "no-referrer"
+    assert headers["referrer-policy"] == "same-origin"
     assert "access-control-allow-origin" not in headers
 
 
@@ -80,7 +80,7 @@ def test_no_more_of_a_body_is_read_than_the_limit(length: str | None, taken: int
 
     async def call() -> None:
         headers = [] if length is None else [(b"content-length", length.encode())]
-        await BodyLimit(reads_all, limit=300)({"type": "http", "headers": headers}, receive, receive)  # type: ignore[arg-type]
+        await BodyLimit(reads_all, limit=300)({"type": "http", "method": "POST", "headers": headers}, receive, receive)  # type: ignore[arg-type]
 
     with pytest.raises(HTTPException, match="413"):
         anyio.run(call)
