@@ -1,5 +1,6 @@
 """The flows as Prefect deploys them: each step is a Prefect task, and a run waits for a busy workspace."""
 
+import logging
 from collections.abc import Callable
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -10,11 +11,15 @@ from prefect.states import Completed
 
 from flows.evaluate import evaluate
 from flows.index import index
+from flows.results import FlowResult
 from flows.train import train
 from tasks.caching import EXECUTE
 
 P = ParamSpec("P")
 T = TypeVar("T")
+R = TypeVar("R", bound=FlowResult)
+
+log = logging.getLogger("scenekin")
 
 
 def run_as_task(name: str, step: Callable[[], T], /, *, cached: bool = False) -> T:
@@ -32,14 +37,17 @@ def run_as_task(name: str, step: Callable[[], T], /, *, cached: bool = False) ->
     return outcome[0]
 
 
-def _as_flow(name: str, function: Callable[P, T]) -> Flow[P, T]:
+def _as_flow(name: str, function: Callable[P, R]) -> Flow[P, R]:
     @wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> T:
+    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        log.setLevel(logging.INFO)  # Prefect shows what this logger emits, and leaves its level as it is
         token = EXECUTE.set(run_as_task)
         try:
-            return function(*args, **kwargs)
+            result = function(*args, **kwargs)
         finally:
             EXECUTE.reset(token)
+        log.info("%s", result.headline)
+        return result
 
     return Flow(run, name=name)
 

@@ -1,5 +1,7 @@
 """The results of flows, which are the JSON output of their commands."""
 
+from abc import ABC, abstractmethod
+
 from pydantic import BaseModel
 
 from tasks.caching import StageReport
@@ -12,6 +14,15 @@ class ModelVersion(BaseModel):
     name: str
     version: int
     aliases: tuple[str, ...] = ()
+
+
+class FlowResult(BaseModel, ABC):
+    """The result of a flow."""
+
+    @property
+    @abstractmethod
+    def headline(self) -> str:
+        """One line for the log of a deployed run."""
 
 
 class MethodMetrics(BaseModel):
@@ -45,7 +56,7 @@ class CandidateMetrics(MethodMetrics):
     seconds: float
 
 
-class TrainResult(BaseModel):
+class TrainResult(FlowResult):
     """`scenekin train --json`. `warning` says so if the model does not clearly beat the best untrained baseline."""
 
     run_id: str
@@ -60,8 +71,13 @@ class TrainResult(BaseModel):
     problem_counts: dict[str, int]
     stages: list[StageReport]
 
+    @property
+    def headline(self) -> str:
+        """The registered model and the report."""
+        return f"model {self.model.version} ({', '.join(self.model.aliases)}): {self.reason}; report: {self.report}"
 
-class IndexResult(BaseModel):
+
+class IndexResult(FlowResult):
     """`scenekin index --json`."""
 
     index: dict[str, str | int]
@@ -71,8 +87,16 @@ class IndexResult(BaseModel):
     seconds: float
     stages: list[StageReport]
 
+    @property
+    def headline(self) -> str:
+        """The published version and its number of images."""
+        index = self.index
+        return (
+            f"index {index['name']} version {index['version']}: {index['images']} images, {len(self.refused)} refused"
+        )
 
-class EvaluateResult(BaseModel):
+
+class EvaluateResult(FlowResult):
     """`scenekin evaluate --json`.
 
     Relevance and baselines are fitted on the split `reference`; a `foreign` model was trained on another collection.
@@ -90,3 +114,8 @@ class EvaluateResult(BaseModel):
     mixed: dict[str, MixedMetrics]
     report: str
     stages: list[StageReport]
+
+    @property
+    def headline(self) -> str:
+        """The evaluated model, the number of queries and the report."""
+        return f"model {self.model.version} on {self.split}: {self.queries} queries; report: {self.report}"

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ import pytest
 import yaml
 from prefect import Flow
 from prefect.client.orchestration import get_client
+from prefect.client.schemas.filters import LogFilter
 from prefect.client.schemas.objects import FlowRun, TaskRun
 from prefect.client.schemas.schedules import CronSchedule
 from prefect.exceptions import ParameterTypeError
@@ -87,6 +89,8 @@ def test_a_deployed_run_does_the_work_of_the_command(
         **os.environ,
         "PREFECT_API_URL": prefect_server,
         "PREFECT_HOME": str(tmp_path / "prefect"),
+        "PREFECT_LOGGING_LEVEL": "INFO",
+        "PREFECT_LOGGING_TO_API_ENABLED": "true",
         "SCENEKIN_HOME": str(trained_copy.workspace),
     }
 
@@ -111,8 +115,17 @@ def test_a_deployed_run_does_the_work_of_the_command(
         **dict.fromkeys(["register_model", "attach_report"], "Completed"),
     }
     assert not (trained_copy.workspace / "prefect").exists()
+    log = asyncio.run(logs_of(run))
+    assert any(re.fullmatch(r"extract_features: reused in [\d.]+ s", line) for line in log), log
+    assert any(line.startswith("model 1 (champion): the first version; report: ") for line in log), log
     assert artifacts(trained_copy.workspace) == before
     assert registered_versions(trained_copy.workspace) == [1]
+
+
+async def logs_of(run: FlowRun) -> list[str]:
+    """What Prefect shows as the log of a run."""
+    async with get_client() as client:
+        return [log.message for log in await client.read_logs(LogFilter(flow_run_id={"any_": [run.id]}))]
 
 
 def artifacts(workspace: Path) -> dict[str, int]:
