@@ -37,7 +37,7 @@ def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: 
         (["--name", "../main"], "Invalid index name"),
         (
             ["--host", "256.0.0.1"],
-            "Cannot listen on 256.0.0.1:8080: unknown host; give --host an address of this machine.",
+            "Cannot listen on 256.0.0.1:8080: unknown host; set --host to an address of this machine.",
         ),
         (["--host", "no.such.host.invalid"], "Cannot listen on no.such.host.invalid:8080: unknown host"),
         (["--host", "a" * 70], "unknown host"),
