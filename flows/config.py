@@ -29,7 +29,7 @@ def with_current_names(values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 class Config(BaseModel):
-    """The settings of all flows; a candidate's section bears the candidate's name."""
+    """The settings of all flows; a candidate's section is named after it."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -89,7 +89,7 @@ class Config(BaseModel):
         methods = self.triplet_settings().items()
         return frozenset(method for method, settings in methods if settings.backbone == "finetuned")
 
-    def answers(self) -> "Config":
+    def result_settings(self) -> "Config":
         """Return the settings that can change a result; all others are left at their defaults."""
         backbone = self.backbone.model_copy(update={"weights": None})
         return self.model_copy(update={"runtime": Runtime(), "index": IndexConfig(), "backbone": backbone})

@@ -48,7 +48,7 @@ class MethodMetrics(BaseModel):
 class CandidateMetrics(MethodMetrics):
     """A trained candidate; `to_best` and `to_baseline` are its differences from the best one and the best baseline.
 
-    `seconds` is the time its training took, also if that was in an earlier run.
+    `seconds` is the time its training took, even if that was in an earlier run.
     """
 
     to_best: Difference | None

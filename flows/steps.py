@@ -106,5 +106,5 @@ def report_on(
     )
     evaluation = run(evaluate, data, embeddings, models, config.backbone, config.seed)
     summary = narrow(space, prepared.collection, "summary.json")
-    report = run(write_report, evaluation, summary, title, run.source.name, name, notes, config.answers())
+    report = run(write_report, evaluation, summary, title, run.source.name, name, notes, config.result_settings())
     return read_evaluation(space, evaluation), report

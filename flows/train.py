@@ -51,7 +51,7 @@ def train(
         trained = train_candidates(run, prepared, config)
         sound, notes = sound_candidates(run.workspace, trained)
         models = {method: candidate_model(run.workspace, artifact) for method, artifact in sound.items()}
-        title, labels = "Candidates on validation", ", ".join(LABELS[method] for method in models)
+        title, labels = "Candidates on the validation split", ", ".join(LABELS[method] for method in models)
         evaluation, report = report_on(run, prepared, models, title, labels, notes, config)
         best = max(models, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
         registered = run.action(

@@ -4,7 +4,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from scenekin.rooms import import_rooms
+from scenekin.own_packages import import_own_packages
 
 if TYPE_CHECKING:
     from scenekin.errors import InputError, MissingImage, NoTextModel, StorageError
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     __version__: str
 
-import_rooms(Path(__file__).parents[1])
+import_own_packages(Path(__file__).parents[1])
 
 # Imported on first use: each needs libraries that the others do not.
 _MODULES = {

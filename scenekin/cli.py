@@ -62,7 +62,7 @@ def main() -> None:
     use_utf8()
     open_streams()
     end_soon_on_interrupt()
-    LOGGER.propagate = False  # Prefect's handlers would print each message again
+    LOGGER.propagate = False  # handlers of libraries would print each message again
     arguments, sys.argv = sys.argv[1:], sys.argv[:1]  # libraries read it too: OpenVINO prints if it has --verbose
     try:
         app(arguments)
@@ -93,7 +93,7 @@ def _configure(
     ] = False,
 ) -> None:
     if verbose and quiet:
-        raise typer.BadParameter("contradicts --verbose", param_hint="--quiet")
+        raise typer.BadParameter("--quiet and --verbose exclude each other.")
     configure_logging(verbose, quiet)
     for name, value in LIBRARY_DEFAULTS.items():
         os.environ.setdefault(name, value)

@@ -16,7 +16,7 @@ Images = Annotated[str | None, typer.Option("--images", metavar="DIR", help="Ima
 Format = Annotated[str | None, typer.Option("--format", help="Collection format (default: detected).")]
 ImageColumn = Annotated[
     str | None,
-    typer.Option("--image-column", metavar="NAME", help="Table column of the image paths (default: detected)."),
+    typer.Option("--image-column", metavar="NAME", help="Table column with the image paths (default: detected)."),
 ]
 CaptionColumn = Annotated[
     list[str] | None,
@@ -34,7 +34,7 @@ ConfigFile = Annotated[
 ]
 Assignments = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. v_v.margin=0.1; repeatable."),
+    typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. seed=1; repeatable."),
 ]
 Model = Annotated[str, typer.Option("--model", help="Alias or version of the registered model.")]
 IndexName = Annotated[str, typer.Option("--name", help="Index name.")]
@@ -42,7 +42,7 @@ FollowLinks = Annotated[
     bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the collection.")
 ]
 Rehash = Annotated[
-    bool, typer.Option("--rehash", help="Read every file again, also those whose size and time are unchanged.")
+    bool, typer.Option("--rehash", help="Read every file again, even those whose size and time are unchanged.")
 ]
 Wait = Annotated[bool, typer.Option("--wait", help="Wait if another process is using the workspace.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]

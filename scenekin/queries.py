@@ -42,7 +42,7 @@ def list_queries(source: Path, column: str | None = None) -> Queries:
         names = [path for path in tree.paths if is_image(path)]
         refused = [{"item": path, "reason": reason} for _, path, reason in tree.skipped if is_image(path)]
     if not names:
-        raise InputError(f"{source} names no images; give a folder of images, or a list with one path a line.")
+        raise InputError(f"{source} names no images; give a folder of images, or a list with one path per line.")
     return Queries(tuple(names), partial(_read, Path(tree.root)), tuple(refused))
 
 

@@ -225,7 +225,7 @@ class Searcher:
         cancels. Raises InputError, also if the text has no informative word.
         """
         if sum(given is not None for given in (image, image_id, text)) != 1:
-            raise InputError("Give an image, the id of an indexed image, or a text: exactly one of them.")
+            raise InputError("Give exactly one of: an image, the id of an indexed image, a text.")
         words = self.words(add, remove, alpha, beta, text or "")
         if text is None:
             start_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))

@@ -32,7 +32,7 @@ def fresh_folder(final: Path) -> Iterator[Path]:
 def fresh_file(final: Path) -> Iterator[Path]:
     """Yield a temporary path next to `final`; its file replaces `final` on success and is removed on failure.
 
-    The temporary name does not end in the suffix of `final`: writers that choose a format by it need to be told.
+    The temporary name does not end in the suffix of `final`: writers that choose a format by it need an explicit one.
     Raises OSError if it cannot be written.
     """
     temporary = temporary_path(final)

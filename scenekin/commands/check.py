@@ -34,7 +34,7 @@ def check(
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Check a collection and report its contents and problems; writes nothing."""
+    """Check a collection and report its contents and problems without writing anything."""
     from scenekin.config_file import read_config
     from storage.errors import StorageError
     from storage.source.digests import former_digests

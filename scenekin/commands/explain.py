@@ -24,7 +24,7 @@ NAME_LENGTH = 50  # characters of an image id in a file name, which may have 255
 def explain(
     a: Annotated[str, typer.Argument(metavar="A", help="First image: file or id.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Second image: file or id.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE.png", help="Picture of both images with heat maps.")],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.png", help="File for an image of both with heat maps.")],
     name: IndexName = "main",
     workspace: Workspace = None,
     json: AsJson = False,

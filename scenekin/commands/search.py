@@ -98,7 +98,7 @@ def _check_usage(
     if sum(given is not None for given in (query, id, text, ids)) != 1:
         raise InputError("Give exactly one query: an image file, --id, --text, or --ids all with --out.")
     if ids is not None and out is None:
-        raise InputError("--ids all writes its results to a file; name it with --out.")
+        raise InputError("--ids all writes its results to a file; set --out.")
     if explain is not None and (text is not None or out is not None):
         raise InputError("--explain shows two images side by side; use it with an image file or --id, without --out.")
     if out is not None:

@@ -14,7 +14,7 @@ CONNECTIONS = 256
 
 def serve(
     host: Annotated[
-        str, typer.Option("--host", help="Address to listen on; any but loopback is reachable from the network.")
+        str, typer.Option("--host", help="Address to listen on; 127.0.0.1: this computer only; 0.0.0.0: the network.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = 8080,
     name: IndexName = "main",
@@ -72,7 +72,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def _reason(error: OSError | UnicodeError) -> str:
     """Why, and what to do."""
     if isinstance(error, socket.gaierror | UnicodeError):
-        return "unknown host; give --host an address of this machine"
+        return "unknown host; set --host to an address of this machine"
     match error.errno:
         case errno.EACCES:
             return "permission denied; choose a --port above 1023"

@@ -62,7 +62,7 @@ def train(
 
 def train_text(result: "TrainResult") -> str:
     """Describe the result of a training for people."""
-    model = f"scenekin version {result.model.version} ({', '.join(result.model.aliases)})"
+    model = f"Model {result.model.version} ({', '.join(result.model.aliases)})"
     rows = [
         (
             candidate.label,

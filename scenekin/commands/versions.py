@@ -24,7 +24,7 @@ def versions(
     from storage.workspace import find_workspace, locked, open_workspace
 
     if to is not None and action != "rollback":
-        raise typer.BadParameter("applies to rollback only", param_hint="--to")
+        raise typer.BadParameter("--to applies to `rollback` only.")
     space = find_workspace(workspace)
     rows = _rows(space, name)  # before open_workspace, which writes: a folder without an index stays untouched
     lines: list[str] = []
@@ -60,7 +60,7 @@ def _line(row: dict[str, Any]) -> str:
     mark = "*" if row["current"] else " "
     if "damage" in row:
         return f"{mark} {row['version']:>4}  {row['damage']}"
-    model = f"{row['model']['name']} version {row['model']['version']}"
+    model = f"model {row['model']['version']}"
     line = f"{mark} {row['version']:>4}  {row['images']:>9,} images  {model}  {row['created_at']}"
     measured = (row["recall"] or {}).get(10, {}).items()
     return "  ".join([line, *(f"recall@10 {recall:.3f} with {lists} lists" for lists, recall in measured)])

@@ -118,7 +118,7 @@ def version_fault(folder: Path, manifest: Manifest, listed: Sequence[str], embed
         digests += rows["sha256"].to_pylist()
     accounted = Counter([*ids, *(refusal.item for refusal in manifest.refused)])
     for item in Counter(listed) - accounted:
-        return f"lacks {item!r}, which was not refused either"
+        return f"lacks {item!r}, which is not among the refused images either"
     for item in accounted - Counter(listed):
         return f"contains {item!r}, which the collection does not list"
     return ids_fault(ids) or _search_fault(folder, manifest, ids, digests, embeddings)

@@ -120,7 +120,7 @@ def list_tree(url: str, follow_links: bool = False) -> Tree:
     try:
         return _local_tree(url, follow_links) if local else _remote_tree(url)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise StorageError(f"No such file or folder: {shown}; name the folder or file of a collection.") from error
+        raise StorageError(f"No such file or folder: {shown}; give the folder or file of a collection.") from error
     except Exception as error:  # no permission, unknown protocol, missing package, and whatever services raise
         raise StorageError(f"Cannot read {shown}: {_reason(url.partition('://')[0], error)}.") from error
 

@@ -18,7 +18,7 @@ def require_shared_words(workspace: Workspace, vocabulary: Artifact) -> None:
     single = pc.mean(pc.equal(frequency_V, 1)).as_py() or 0.0
     if single > MAX_SINGLE:
         raise InputError(
-            f"{single:.0%} of the {len(frequency_V):,} words in the train captions occur with one image only, "
+            f"{single:.0%} of the {len(frequency_V):,} words in the training captions occur with one image only, "
             "so there is nothing to learn from them; check with `scenekin check` that the captions are read correctly "
             "(--encoding, --caption-column)."
         )

@@ -103,7 +103,7 @@ def _drawn_splits(missing: set[Split], drawn: Mapping[Split, int]) -> Iterator[P
     total = sum(drawn.values())
     for split in missing:
         detail = (
-            f"the collection has no {split} split; {drawn[split]:,} of its {total:,} train images were drawn for it"
+            f"the collection has no {split} split; {drawn[split]:,} of its {total:,} training images were drawn for it"
         )
         yield Problem("drawn-split", split, detail)
 

@@ -14,9 +14,7 @@ class CollectionConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    image_column: str | None = Field(
-        default=None, description="Table column with the image file names; null detects it."
-    )
+    image_column: str | None = Field(default=None, description="Table column with the image paths; null detects it.")
     caption_column: str | tuple[str, ...] | None = Field(
         default=None, description="Table column with the captions, or a list of several; null detects it."
     )

@@ -49,7 +49,7 @@ def _hints(
     info: Mapping[str, ImageInfo],
     former_digests: Callable[[Sequence[str]], Mapping[str, str]],
 ) -> dict[str, str]:
-    """Return, by missing path, which file that only the disk has may be meant."""
+    """Suggest an unlisted file for each missing path."""
     missing = [item.path for item in reading.items if item.path not in info]
     unlisted = [
         item.path for item in reading.items if item.path in info and item.image_id == item.path and not item.captions

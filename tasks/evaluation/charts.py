@@ -111,7 +111,7 @@ def _log2_ranks(axes: Axes, ranks: Sequence[int]) -> None:
 
 
 def _label_ends(axes: Axes, ends: Sequence[tuple[str, str, int, float]]) -> None:
-    """Label the end of each line, given as (label, colour, x, y), moving labels no further than avoids overlaps."""
+    """Label the end of each line, given as (label, colour, x, y), moving labels just far enough to avoid overlaps."""
     low, high = axes.get_ylim()
     ends = sorted(ends, key=lambda end: end[3])
     step_L = _LABEL_GAP * np.arange(len(ends))

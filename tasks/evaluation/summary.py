@@ -112,7 +112,7 @@ def summarise(rankings: Rankings, labels: Mapping[str, str] = LABELS, *, seed: i
 def best_of(
     summaries: Mapping[str, MethodSummary], *kinds: Kind, auc: Literal["ndcg_auc", "pcc_auc"] = "ndcg_auc"
 ) -> str | None:
-    """Return the method of these kinds with the highest AUC, the first of equals; None if there is none."""
+    """Return the method of these kinds with the highest AUC; ties go to the first; None if there is none."""
 
     def height(name: str) -> float:
         value: float | None = getattr(summaries[name], auc)

@@ -48,7 +48,7 @@ def extract_split(
             workers=run.runtime.workers,
         ):
             if isinstance(batch, Refusal):
-                raise InputError(f"Cannot read {paths[batch.row]} any more: {batch.reason}.")
+                raise InputError(f"Cannot read {paths[batch.row]} any longer: {batch.reason}.")
             rows, descriptors = batch
             for output, descriptor_BRC in zip(outputs, descriptors, strict=True):
                 output.add([digests[row] for row in rows], descriptor_BRC)

@@ -126,7 +126,7 @@ def _opened(data: bytes, budget: Budget, side: int | None = None) -> Iterator[tu
             raise UnreadableImage(_why_unidentified(data)) from None
         with opened as image:
             if image.format == "EPS":
-                raise UnreadableImage("PostScript files are programs and are not run; convert it to an image")
+                raise UnreadableImage("PostScript files are not opened; convert the file to an image")
             stored = image.size
             _require_size(stored, budget)
             if side is not None:

@@ -43,7 +43,7 @@ def make_truth(tfidf_NV: csr_array, *, seed: int = 0, queries: int = QUERIES) ->
     query_Q, without_stems = draw_queries(tfidf_NV, seed=seed, queries=queries)
     relevance_QM = drop_self((tfidf_NV[query_Q] @ tfidf_NV.T).toarray(), query_Q)
     if not (relevance_QM > 0).any():
-        raise InputError("No two images of this split share a word of the train captions; check the captions.")
+        raise InputError("No two images of this split share a word of the training captions; check the captions.")
     return Truth(query_Q, relevance_QM, without_stems)
 
 

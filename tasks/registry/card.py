@@ -105,7 +105,7 @@ def _data(content: CardContent) -> str:
 
 def _settings(settings: Mapping[str, Any]) -> str:
     if not settings:
-        return "All settings have their defaults."
+        return "All settings are at their defaults."
     shown = {name: PurePath(value).name if name == WEIGHTS else value for name, value in settings.items()}
     listed = [f"`{name}` {_plain(str(value))}" for name, value in shown.items()][:SETTINGS]
     more = [f"and {len(shown) - SETTINGS} more"] if len(shown) > SETTINGS else []
@@ -173,8 +173,8 @@ def _limits(content: CardContent) -> str:
     holds = f"features of {model.landmarks:,} training images, not the images" if model.landmarks else "no images"
     limits = (
         f"It {words}.",
-        f"It was trained on {train.images:,} captioned images of one collection; on unlike scenes it may be no better "
-        "than the untrained network.",
+        f"It was trained on {train.images:,} captioned images of one collection; on other kinds of scenes it may be no "
+        "better than the untrained network.",
         "It compares kinds of scene as captions describe them. It cannot recognise people, read text, or decide "
         "whether two images show the same object or place.",
         "Its metrics measure caption similarity, not human judgement, and are optimistic because the model was "

@@ -102,7 +102,7 @@ def _merge_groups(group_N: np.ndarray, left: Sequence[np.ndarray], right: Sequen
 
 
 def _assign_copies(nearest_N: np.ndarray, score_N: np.ndarray, first_N: np.ndarray) -> None:
-    """Make the first row with the same bytes the nearest of a copy, and the next copy that of the first; cosine 1."""
+    """Link each copy to its first occurrence, and that to its first copy; cosine 1."""
     copies_C = np.flatnonzero(first_N != np.arange(len(first_N)))[::-1]
     nearest_N[copies_C], score_N[copies_C] = first_N[copies_C], 1
     nearest_N[first_N[copies_C]], score_N[first_N[copies_C]] = copies_C, 1  # written last: the first copy

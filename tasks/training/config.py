@@ -20,7 +20,9 @@ class TripletConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    pooling: PoolingConfig = Field(default=PoolingConfig(kind="rmac_mean"), description="How maps become descriptors.")
+    pooling: PoolingConfig = Field(
+        default=PoolingConfig(kind="rmac_mean"), description="How feature maps become descriptors."
+    )
     dimension: int = Field(default=512, ge=1, description="Dimensions of the embedding.")
     whitening_power: float = Field(
         default=0.3, ge=0, le=1, description="PCA whitening of the initial layer: 0 rotates only, 1 whitens fully."
@@ -32,7 +34,7 @@ class TripletConfig(BaseModel):
     queries: int = Field(default=500, ge=1, description="Random queries per refresh.")
     relevant: int = Field(default=9, ge=1, description="Relevant images per query in the pool.")
     pool: int = Field(default=5000, ge=3, description="Images to mine triplets from, at most.")
-    hardest: int = Field(default=1000, ge=1, description="Hardest non-relevant images kept per relevant one.")
+    hardest: int = Field(default=1000, ge=1, description="Hardest non-relevant images kept per relevant image.")
     batch: int = Field(default=64, ge=1, description="Triplets per update.")
     per_query: int | None = Field(
         default=None, ge=1, description="Consecutive triplets of one query (default: 1 if frozen, 8 if finetuned)."
@@ -59,7 +61,7 @@ class TripletConfig(BaseModel):
 
     @property
     def text_rate(self) -> float:
-        """The learning rate of the text embedding, by default 10 times the other."""
+        """The learning rate of the text embedding, by default 10 times learning_rate."""
         return self.text_learning_rate or 10 * self.rate
 
     @property

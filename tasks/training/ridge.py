@@ -33,7 +33,7 @@ class RidgeFit(Generic[AnyHead]):
 
 
 def best_of(heads: Iterator[tuple[float, AnyHead]], score: Callable[[AnyHead], float]) -> RidgeFit[AnyHead]:
-    """Return the head that scores best, the first of equals.
+    """Return the head that scores best; ties go to the first.
 
     Penalties must be ascending: scores are assumed to rise to a maximum and to fall after it, so the search ends after
     PATIENCE worse ones.

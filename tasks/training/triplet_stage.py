@@ -161,7 +161,7 @@ def _through_network(loaded: LoadedData, model: SceneModel, device: torch.device
             model, paths, read_validation, device=device, batch_size=runtime.batch_size, workers=runtime.workers
         ):
             if isinstance(batch, Refusal):
-                raise InputError(f"Cannot read {paths[batch.row]} any more: {batch.reason}.")
+                raise InputError(f"Cannot read {paths[batch.row]} any longer: {batch.reason}.")
             embedding_ND[list(batch[0])] = batch[1]
         return loaded.truth.ndcg_auc(embedding_ND.numpy())
 

@@ -47,8 +47,8 @@ def test_where_and_how_fast_is_no_part_of_an_answer() -> None:
         index={"keep": 1},
         backbone={"weights": "/elsewhere/w.pth"},
     )
-    assert moved.answers() == Config()
-    assert config(seed=1).answers() != Config()
+    assert moved.result_settings() == Config()
+    assert config(seed=1).result_settings() != Config()
 
 
 def test_a_stages_key_does_not_know_where_the_weights_lie() -> None:

@@ -123,7 +123,7 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
     assert first.split()[:3] == ["1", "1.000", str(query)]
     assert re.search(r'\.jpg  "[A-Z].+"$', first)
     trained_again = scenekin("train", trained.collection, "--config", trained.config, "--workspace", trained.workspace)
-    assert "scenekin version 1 (champion): the first version" in trained_again.out
+    assert "Model 1 (champion): the first version" in trained_again.out
     assert "Stages: 11, 11 from the cache" in trained_again.out
     auc, difference = r"[\d.]+ \([\d.]+ to [\d.]+\)", r"[+-]?[\d.]+ \([-\d.]+ to [-\d.]+\)"
     candidates = [line for line in trained_again.out.splitlines() if "trained in" in line]
@@ -221,7 +221,7 @@ def test_search_needs_neither_prefect_nor_mlflow(trained: Trained, query: Path) 
 def test_a_process_ends_with_one_sentence(tmp_path: Path) -> None:
     none = tmp_path / "none"
     trained = scenekin_process("train", none, "--workspace", tmp_path / "w")
-    assert trained.err == f"scenekin: No such file or folder: {none}; name the folder or file of a collection.\n"
+    assert trained.err == f"scenekin: No such file or folder: {none}; give the folder or file of a collection.\n"
     assert trained.sentence
 
 

@@ -85,7 +85,7 @@ def test_every_setting_counts_but_the_path_of_a_weights_file(name: tuple[str, ..
 
 def test_a_run_elsewhere_and_faster_has_the_same_key() -> None:
     here = Config(runtime=Runtime(device="cpu", workers=1, batch_size=8, block_size=9, dask=False))
-    assert sample.key(here.answers()) == sample.key(Config().answers())
+    assert sample.key(here.result_settings()) == sample.key(Config().result_settings())
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from typing import Any
 
 
 def read_id(value: Any) -> str | None:
-    """Return an id as text, as it is written except for a fraction of zero; None if it is neither text nor whole."""
+    """Return an id as text, as written except for a fraction of zero; None if it is neither text nor a whole number."""
     if type(value) is float and value.is_integer():
         return str(int(value))
     return str(value) if type(value) in (int, str) else None

@@ -38,7 +38,7 @@ class Flickr8k:
         return token_file(files) is not None or _has_table(files)
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
-        """Return an item for each name in captions or split lists and each other image. Raises InputError."""
+        """Return an item for each name in captions or split lists and for every remaining image. Raises InputError."""
         problems: list[Problem] = []
         rows = list(_caption_rows(files, problems))
         splits = read_split_lists(files, SPLIT_LISTS, problems)

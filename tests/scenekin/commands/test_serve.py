@@ -49,7 +49,7 @@ def test_a_host_name_can_be_allowed(trained: Trained) -> None:
         (["--name", "../main"], "Invalid index name"),
         (
             ["--host", "256.0.0.1"],
-            "Cannot listen on 256.0.0.1:8080: unknown host; give --host an address of this machine.",
+            "Cannot listen on 256.0.0.1:8080: unknown host; set --host to an address of this machine.",
         ),
         (["--host", "no.such.host.invalid"], "Cannot listen on no.such.host.invalid:8080: unknown host"),
         (["--host", "a" * 70], "unknown host"),

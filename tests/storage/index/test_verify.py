@@ -206,7 +206,7 @@ def test_a_raw_file_of_other_vectors_does_not_become_current(workspace: Workspac
 @pytest.mark.parametrize(
     ("listed", "fault"),
     [
-        ([*TEN, "lost.jpg"], "lacks 'lost.jpg', which was not refused either"),
+        ([*TEN, "lost.jpg"], "lacks 'lost.jpg', which is not among the refused images either"),
         ([*TEN, "0.jpg"], "lacks '0.jpg'"),
         ([*TEN][1:], "contains '0.jpg', which the collection does not list"),
     ],

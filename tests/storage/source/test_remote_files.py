@@ -196,7 +196,7 @@ def test_a_file_that_is_gone_when_it_is_read_is_missing(bucket: Any) -> None:
 @pytest.mark.parametrize("url", ["s3://no-such-bucket", "s3://no-such-bucket/photos"])
 def test_a_bucket_that_is_not_there_is_said(url: str) -> None:
     with pytest.raises(
-        StorageError, match=f"^No such file or folder: {url}; name the folder or file of a collection.$"
+        StorageError, match=f"^No such file or folder: {url}; give the folder or file of a collection.$"
     ):
         list_tree(url)
 

@@ -84,7 +84,7 @@ def test_what_was_drawn_is_counted() -> None:
         (
             "drawn-split",
             "validation",
-            f"the collection has no validation split; {count} of its 200 train images were drawn for it",
+            f"the collection has no validation split; {count} of its 200 training images were drawn for it",
         )
     ]
 

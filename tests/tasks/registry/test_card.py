@@ -185,7 +185,7 @@ def test_what_comes_from_data_is_text_on_one_line(name: str, expected: str) -> N
 
 
 def test_settings_are_told_up_to_a_number() -> None:
-    assert "All settings have their defaults." in write_card(content())
+    assert "All settings are at their defaults." in write_card(content())
     settings = {f"group.setting_{number}": number for number in range(SETTINGS + 3)}
     told = section(write_card(content(settings=settings)), "Training data")
     assert told.endswith(f"`group.setting_{SETTINGS - 1}` {SETTINGS - 1}, and 3 more.")

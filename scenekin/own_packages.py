@@ -5,15 +5,15 @@ from importlib.machinery import PathFinder
 from importlib.util import module_from_spec
 from pathlib import Path
 
-ROOMS = ("flows", "storage", "tasks")
+OWN_PACKAGES = ("flows", "storage", "tasks")
 
 
-def import_rooms(home: Path) -> None:
-    """Import the rooms from `home`, whatever PYTHONPATH or the current folder holds under their names.
+def import_own_packages(home: Path) -> None:
+    """Import these packages from `home`, whatever PYTHONPATH or the current folder holds under their names.
 
     Raises ImportError if another module has been imported under such a name.
     """
-    for name in ROOMS:
+    for name in OWN_PACKAGES:
         module = sys.modules.get(name)
         if module is None:
             spec = PathFinder.find_spec(name, [str(home)])

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scenekin.rooms import ROOMS
+from scenekin.own_packages import OWN_PACKAGES
 from tests.command import scenekin_process
 from tests.trained import Trained
 
@@ -36,7 +36,7 @@ def test_modules_named_like_ours_are_no_trouble(project: Path, trained_copy: Tra
     assert found["results"][0]["image_id"] == "extra/copy.jpg"
 
 
-@pytest.mark.parametrize("room", ROOMS)
+@pytest.mark.parametrize("room", OWN_PACKAGES)
 def test_a_module_that_is_imported_already_is_named(project: Path, room: str) -> None:
     script = f"import {room}\ntry:\n    import scenekin\nexcept ImportError as error:\n    print(error)"
     done = subprocess.run(
