@@ -116,7 +116,7 @@ def test_longer_results_are_found_for_fewer_queries_at_once(
     ("arguments", "sentence"),
     [
         (["--out", "o.parquet"], "Give exactly one query"),
-        (["--ids", "all"], "name it with --out"),
+        (["--ids", "all"], "set --out"),
         (["--ids", "some", "--out", "o.parquet"], "--ids takes the word all, not 'some'"),
         ([".", "--text", "dog", "--out", "o.parquet"], "Give exactly one query"),
         ([".", "--explain", "folder", "--out", "o.parquet"], "without --out"),

@@ -91,7 +91,7 @@ def test_a_query_goes_the_way_of_the_index(searcher: Searcher, query: Path, trai
 
 def test_an_image_or_an_id_is_needed(searcher: Searcher, query: Path) -> None:
     for arguments in ({}, {"image": query, "image_id": "x"}):
-        with pytest.raises(InputError, match="Give an image, the id"):
+        with pytest.raises(InputError, match="Give exactly one of: an image, the id"):
             searcher.search(**arguments)  # type: ignore[arg-type]
 
 
@@ -554,7 +554,7 @@ def test_a_text_of_unknown_words_is_refused_with_known_ones_of_like_spelling(sea
         InputError, match=rf"No word of '{word}x' is both known and informative\. Did you mean .*{word}"
     ):
         searcher.search(text=f"{word}x")
-    with pytest.raises(InputError, match="Give an image, the id of an indexed image, or a text"):
+    with pytest.raises(InputError, match="Give exactly one of: an image, the id of an indexed image, a text"):
         searcher.search(text=word, image_id=searcher.image_ids[0])
 
 

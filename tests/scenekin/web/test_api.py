@@ -53,7 +53,7 @@ def test_a_form_searches_by_id_or_text(client: TestClient, trained: Trained) -> 
 @pytest.mark.parametrize(
     ("parameters", "status", "message"),
     [
-        ({}, 422, "Give an image, the id"),
+        ({}, 422, "Give exactly one of: an image, the id"),
         ({"id": "nobody"}, 404, "No image 'nobody' in the index 'main'"),
         ({"id": "../../../etc/passwd"}, 404, "No image"),
         ({"text": ""}, 422, "The text is empty."),

@@ -78,7 +78,7 @@ def test_a_hidden_folder_can_be_asked_for(url: str) -> None:
 
 
 def test_nothing_there_is_said(url: str) -> None:
-    with pytest.raises(StorageError, match=r"No such file or folder: .*/nowhere; name the folder or file"):
+    with pytest.raises(StorageError, match=r"No such file or folder: .*/nowhere; give the folder or file"):
         list_tree(f"{url}/nowhere")
 
 

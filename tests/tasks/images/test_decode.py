@@ -223,7 +223,7 @@ def test_without_its_plugin_heic_is_refused_by_name_with_the_remedy(monkeypatch:
 
 def test_a_program_is_not_run() -> None:
     for attempt in (decode, lambda data: decode_reduced(data, 8)):
-        with pytest.raises(UnreadableImage, match="PostScript files are programs and are not run"):
+        with pytest.raises(UnreadableImage, match="PostScript files are not opened"):
             attempt(encode(noise(), "eps"))
 
 
