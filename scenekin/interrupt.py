@@ -1,4 +1,4 @@
-"""Ctrl-C and termination: end in an orderly way, and soon, even if a library waits for a server that has stopped."""
+"""Ctrl-C and termination: end in an orderly way, and soon, even if a library does not return."""
 
 import logging
 import os
@@ -13,8 +13,7 @@ GRACE_SECONDS = 10.0
 def end_soon_on_interrupt() -> None:
     """Raise KeyboardInterrupt on SIGINT and SIGTERM, so that runs and locks are closed; after a while exit anyway.
 
-    A terminal sends the signal to Prefect's ephemeral server too, and without its server Prefect retries for minutes
-    to report the end of the flow.
+    A library may catch the exception, or wait in native code or for a worker process.
     """
 
     def handle(number: int, _frame: FrameType | None) -> None:
