@@ -125,22 +125,22 @@ def test_the_work_for_a_client_that_left_is_dropped(trained: Trained) -> None:
     app = create_app(Workspace(trained.workspace))
     slow, computed = Slow(), []
 
-    @app.get("/work/slow")
+    @app.get("/lane/slow")
     async def _slow() -> None:
         await app.state.index.compute(slow)
 
-    @app.api_route("/work/{name}", methods=["GET", "POST"])
+    @app.api_route("/lane/{name}", methods=["GET", "POST"])
     async def _work(name: str, request: Request) -> None:
         await request.body()
         await app.state.index.compute(lambda _: computed.append(name))
 
     with serving(app) as address, ThreadPoolExecutor() as pool:
-        held = pool.submit(httpx.get, f"{address}/work/slow", timeout=60)
+        held = pool.submit(httpx.get, f"{address}/lane/slow", timeout=60)
         assert slow.started.wait(60)
-        stays = pool.submit(httpx.get, f"{address}/work/stays", timeout=60)
+        stays = pool.submit(httpx.get, f"{address}/lane/stays", timeout=60)
         for method, content in (("GET", b""), ("POST", b"body"), ("POST", b"")):
             with suppress(httpx.ReadTimeout):
-                httpx.request(method, f"{address}/work/left", content=content, timeout=0.3)
+                httpx.request(method, f"{address}/lane/left", content=content, timeout=0.3)
         time.sleep(0.1)  # the server notices
         slow.release.set()
         assert held.result().status_code == stays.result().status_code == 200
@@ -189,7 +189,7 @@ def test_uploads_that_wait_are_embedded_together(trained: Trained, monkeypatch: 
 
     async def run(address: str) -> list[httpx.Response]:
         async with httpx.AsyncClient(base_url=address, timeout=60) as session:
-            held = asyncio.create_task(session.get("/work/slow"))
+            held = asyncio.create_task(session.get("/lane/slow"))
             assert await asyncio.to_thread(slow.started.wait, 60)
             files = {"image": ("x.jpg", data)}
             uploads = [asyncio.create_task(session.post("/api/search", files=files)) for _ in range(5)]
@@ -200,7 +200,7 @@ def test_uploads_that_wait_are_embedded_together(trained: Trained, monkeypatch: 
             await held
             return await asyncio.gather(*uploads)
 
-    @app.get("/work/slow")
+    @app.get("/lane/slow")
     async def _slow() -> None:
         await app.state.index.compute(slow)
 
