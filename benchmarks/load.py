@@ -79,7 +79,8 @@ async def load(address: str, clients: int, seconds: float, ids: list[str]) -> di
     """All clients at once."""
     async with httpx.AsyncClient(base_url=address, timeout=TIMEOUT) as session:
         originals = [await session.get(f"/images/{quote(name, safe='')}") for name in ids[:20]]
-        await session.get("/api/explain", params={"a": ids[0], "b": ids[1]})  # loads the model
+        for kind in WEIGHTS:  # loads the model and its words
+            await session.request(**request(kind, ids, [originals[0].content]))
     uploads = [response.content for response in originals]
     tallies: dict[str, Tally] = defaultdict(Tally)
     until = time.perf_counter() + seconds

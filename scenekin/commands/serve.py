@@ -1,6 +1,7 @@
 """`scenekin serve`."""
 
 import errno
+import os
 import socket
 from contextlib import suppress
 from typing import Annotated
@@ -30,6 +31,8 @@ def serve(
     from storage.index.versions import current_manifest, missing_index
     from storage.workspace import find_workspace
 
+    # Read when torch is loaded: its threads wait without spinning, which would slow a machine that serves requests too.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     space = find_workspace(workspace)
     if current_manifest(space, name) is None:
         raise missing_index(space, name)

@@ -150,9 +150,10 @@ class CurrentIndex:
             return index, await self._queue.run(index.embed, pixels_HWC)
 
     async def preload(self) -> None:
-        """Load the model before the first request; requests report its errors."""
+        """Load the model and its words before the first request, in no place of the queue; requests report errors."""
         with suppress(StorageError, InputError):
-            await self.compute(lambda index: index.searcher.model)
+            searcher = (await self.open()).searcher
+            await self._queue.run(lambda _: [(searcher.model, searcher.text)], None)
 
 
 def _current_index(request: Request) -> CurrentIndex:

@@ -1,6 +1,8 @@
+import os
 import signal
 import socket
 import subprocess
+import sys
 from collections.abc import Sequence
 
 import httpx
@@ -18,6 +20,29 @@ def started(*arguments: object) -> tuple[subprocess.Popen[str], str]:
     line = server.stdout.readline()
     assert line.startswith("Serving index main at http://"), line
     return server, line.split()[4]
+
+
+POLICY = """
+import importlib.abc, os, sys
+import uvicorn
+
+class Watch(importlib.abc.MetaPathFinder):
+    def find_spec(self, name, *_):
+        if name == "torch":
+            print("torch with", os.environ.get("OMP_WAIT_POLICY"))
+
+sys.meta_path.insert(0, Watch())
+uvicorn.Server.run = lambda *_, **__: None
+from scenekin.cli import app
+app(sys.argv[1:])
+"""
+
+
+def test_threads_of_the_network_wait_without_spinning(trained: Trained) -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_WAIT_POLICY"}
+    command = [sys.executable, "-c", POLICY, "serve", "--port", "0", "--workspace", str(trained.workspace)]
+    printed = subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+    assert "torch with PASSIVE" in printed
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

@@ -89,9 +89,9 @@ def test_a_long_computation_does_not_block_lookups(trained: Trained) -> None:
         assert waiting.result().status_code == queued.result().status_code == 200
 
 
-def test_the_model_is_loaded_at_the_start_if_there_is_one(trained: Trained) -> None:
+def test_the_model_and_its_words_are_loaded_at_the_start_if_there_are_any(trained: Trained) -> None:
     for name, status in (("main", 200), ("none", 503)):
         app = create_app(Workspace(trained.workspace), name)
         with TestClient(app) as client:
             assert client.get("/api/index").status_code == status
-        assert status == 503 or "model" in vars(app.state.index._index.searcher)
+        assert status == 503 or {"model", "text"} <= vars(app.state.index._index.searcher).keys()
