@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from storage.artifacts import clear_leftovers
-from storage.source.tree import Source
+from storage.source.tree import Source, require_place
 from storage.workspace import Workspace, locked, open_workspace
 from tasks.caching import Runner, Runtime
 from tasks.demo.task import demo_collection
@@ -31,6 +31,8 @@ def open_run(
     `rehash` discards the remembered file digests, so that every file is read again. Raises StorageError, also if
     another process uses the workspace and `wait` is not set.
     """
+    if collection is not None:
+        require_place(collection)  # a mistyped path creates no workspace
     space = open_workspace(workspace)
     with locked(space, holder, wait=wait), _kept_inside(space):
         clear_leftovers(space)

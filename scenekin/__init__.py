@@ -1,4 +1,4 @@
-"""scenekin: find the images whose scene means the same."""
+"""scenekin: find images that show the same kind of scene."""
 
 from importlib import import_module
 from pathlib import Path

@@ -42,7 +42,7 @@ HINTS: dict[type[Exception], str] = {
 
 app = typer.Typer(
     name="scenekin",
-    help="Find the images whose scene means the same, in collections without written descriptions.",
+    help="Find images that show the same kind of scene, in collections without captions.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )

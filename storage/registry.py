@@ -189,9 +189,10 @@ def find_model(workspace: Workspace, name: str) -> Registered:
     except MlflowException as error:
         if not is_missing(error):
             raise
+        if not client.search_model_versions(f"name = '{MODEL}'"):
+            raise StorageError(f"No model has been trained in {workspace.root} yet; run `scenekin train`.") from None
         raise StorageError(
-            f"There is no model {name!r} in {workspace.root}; train one with `scenekin train`, "
-            "or name an existing alias or version."
+            f"There is no model {name!r} in {workspace.root}; choose an existing alias or version."
         ) from None
     return _registered(workspace, client, client.get_model_version(MODEL, version.version))
 

@@ -99,6 +99,8 @@ def find_workspace(root: Path | str | None = None) -> Workspace:
 
 def _folder(root: Path | str | None) -> Path:
     folder = Path(root if root is not None else Settings().home).expanduser().absolute()
+    if folder.is_file():
+        raise WorkspaceError(f"{folder} is a file, not a workspace folder.")
     if set("%#?") & set(str(folder)):
         raise WorkspaceError(f"The workspace path {folder} must not contain %, # or ?: MLflow reads it as a URL.")
     return folder

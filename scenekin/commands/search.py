@@ -101,22 +101,20 @@ def _check_usage(
         raise InputError("--ids all writes its results to a file; set --out.")
     if explain is not None and (text is not None or out is not None):
         raise InputError("--explain shows two images side by side; use it with an image file or --id, without --out.")
+    if query is not None:
+        _check_file(query, out)
     if out is not None:
         check_output(out, ".csv", ".html", ".parquet")
 
 
-def _check_file(searcher: "Searcher", query: Path | None, out: Path | None = None) -> None:
+def _check_file(query: Path, out: Path | None) -> None:
     """Raise InputError with the option that was probably meant if the query is not an image file."""
-    if query is None:
-        return
     try:
         exists = query.exists()
     except (OSError, ValueError):  # too long for a file name
         exists = False
     if not exists:
-        indexed = str(query) in searcher.row_of
-        remedy = "to search by an indexed image, use --id" if indexed else "to search by text, use --text"
-        raise InputError(f"No such file: {str(query)!r}; {remedy}.")
+        raise InputError(f"No such file: {str(query)!r}; to search by text, use --text, or by an indexed image, --id.")
     if out is None and query.is_dir():
         raise InputError(f"{str(query)!r} is a folder; to search by each of its images, name a file with --out.")
 
@@ -138,7 +136,6 @@ def search_and_print(
 
     from scenekin.commands.explain import explain_results
 
-    _check_file(searcher, query)
     asked = searcher.query(query, image_id=id, text=text, **modifiers)
     results = searcher.nearest(asked, top, recall)
     answer = {
@@ -179,7 +176,6 @@ def search_into_file(
     words = searcher.words(**modifiers, text=text or "")
     outcome: BatchOutcome
     if query is not None:
-        _check_file(searcher, query, out)
         outcome = search_files(searcher, list_queries(query, image_column), out, words, top, recall)
     elif id is None and text is None:
         outcome = search_index(searcher, out, words, top, recall)

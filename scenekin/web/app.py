@@ -25,7 +25,7 @@ def create_app(workspace: Workspace, name: str = "main", hosts: Iterable[str] = 
     """Return an app that serves one index; with `hosts`, requests for any other host name are refused."""
     app = FastAPI(
         title="scenekin",
-        summary="Find the images whose scene means the same.",
+        summary="Find images that show the same kind of scene.",
         version="1",
         docs_url=None,  # FastAPI's documentation pages load scripts from a CDN
         redoc_url=None,

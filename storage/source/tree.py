@@ -111,18 +111,38 @@ def _state(place: str) -> str:
     return f"{place} {status.st_size} {status.st_mtime_ns}"
 
 
+def require_place(url: str) -> None:
+    """Raise StorageError if there is no local file or folder at `url`; nothing is listed. URLs are not requested."""
+    if not _is_remote(url) and not _local_path(url).exists():
+        raise _no_place(url)
+
+
+def _is_remote(url: str) -> bool:
+    return "://" in url and not url.startswith(LOCAL)
+
+
+def _local_path(url: str) -> Path:
+    for protocol in LOCAL:
+        url = url.removeprefix(protocol)
+    return Path(url).expanduser().absolute()
+
+
+def _no_place(url: str) -> StorageError:
+    return StorageError(f"No such file or folder: {without_credentials(url)}; give the folder or file of a collection.")
+
+
 def list_tree(url: str, follow_links: bool = False) -> Tree:
     """List the files below a folder or URL, or the single file that it names. Raises StorageError.
 
     Links that leave a folder are skipped unless `follow_links` is set.
     """
-    local, shown = "://" not in url or url.startswith(LOCAL), without_credentials(url)
     try:
-        return _local_tree(url, follow_links) if local else _remote_tree(url)
+        return _remote_tree(url) if _is_remote(url) else _local_tree(url, follow_links)
     except (FileNotFoundError, NotADirectoryError) as error:
-        raise StorageError(f"No such file or folder: {shown}; give the folder or file of a collection.") from error
+        raise _no_place(url) from error
     except Exception as error:  # no permission, unknown protocol, missing package, and whatever services raise
-        raise StorageError(f"Cannot read {shown}: {_reason(url.partition('://')[0], error)}.") from error
+        reason = _reason(url.partition("://")[0], error)
+        raise StorageError(f"Cannot read {without_credentials(url)}: {reason}.") from error
 
 
 def _without_credentials(error: OSError) -> OSError:
@@ -143,10 +163,7 @@ def _reason(protocol: str, error: Exception) -> str:
 
 
 def _local_tree(url: str, follow_links: bool) -> Tree:
-    path = url
-    for protocol in LOCAL:
-        path = path.removeprefix(protocol)
-    root = Path(path).expanduser().absolute()
+    root = _local_path(url)
     if root.is_file():
         return Tree(url, str(root.parent), (root.name,), is_file=True)
     if not root.is_dir():

@@ -70,7 +70,9 @@ def test_options_reach_the_run(command: str, option: str, given: bool, monkeypat
 def test_libraries_write_inside_the_workspace_only(tmp_path: Path) -> None:
     before = tempfile.gettempdir(), os.environ.get("MPLCONFIGDIR")
     with (
-        open_run("a test", workspace=str(tmp_path / "w"), collection="c", images=None, runtime=Runtime()) as run,
+        open_run(
+            "a test", workspace=str(tmp_path / "w"), collection=str(tmp_path), images=None, runtime=Runtime()
+        ) as run,
         tempfile.NamedTemporaryFile() as file,
     ):
         assert Path(file.name).is_relative_to(run.workspace.root)
@@ -83,7 +85,9 @@ def test_a_run_waits_for_a_busy_workspace(tmp_path: Path) -> None:
     space, order = open_workspace(tmp_path / "workspace"), []
 
     def run() -> None:
-        with open_run("second", workspace=str(space.root), collection="c", images=None, runtime=Runtime(), wait=True):
+        with open_run(
+            "second", workspace=str(space.root), collection=str(tmp_path), images=None, runtime=Runtime(), wait=True
+        ):
             order.append("second")
 
     with locked(space, "first"):

@@ -401,22 +401,22 @@ def test_the_demos_workspace_has_to_be_writable() -> None:
 
 def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    assert f"No such workspace: {tmp_path / '.scenekin'}" in scenekin("search", "x.jpg").sentence
+    assert f"No such workspace: {tmp_path / '.scenekin'}" in scenekin("search", "--id", "x").sentence
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["none.jpg"], "No such file: 'none.jpg'; to search by text, use --text."),
+        (["none.jpg"], "No such file: 'none.jpg'; to search by text, use --text, or by an indexed image, --id."),
         (["."], "'.' is a folder; to search by each of its images, name a file with --out."),
         (["words.txt"], "Cannot decode 'words.txt': not an image, or of an unknown type"),
         (["words.txt", "--id", "x"], "Give exactly one query"),
         ([], "Give exactly one query"),
         (["--id", "x"], "No image 'x' in the index 'main'"),
-        (["a dog on a beach"], "No such file: 'a dog on a beach'; to search by text, use --text."),
-        (["d" * 5000], "to search by text, use --text."),
-        (["extra/copy.jpg"], "No such file: 'extra/copy.jpg'; to search by an indexed image, use --id."),
+        (["a dog on a beach"], "No such file: 'a dog on a beach'; to search by text, use --text"),
+        (["d" * 5000], "to search by text, use --text"),
+        (["extra/copy.jpg"], "or by an indexed image, --id."),
         (["--text", "dog", "--explain", "folder"], "--explain shows two images side by side"),
         (["words.txt", "--name", "other"], "no index 'other'"),
         (["words.txt", "--name", "../main"], "Invalid index name"),
@@ -433,5 +433,22 @@ def test_a_query_has_to_be_an_image_and_an_index_there(
 def test_a_model_comes_before_an_index(trained: Trained, workspace: Path) -> None:
     for command in ("index", "evaluate"):
         sentence = scenekin(command, trained.collection, "--workspace", workspace).sentence
-        assert f"There is no model 'champion' in {workspace}" in sentence
-        assert "scenekin train" in sentence
+        assert f"No model has been trained in {workspace} yet; run `scenekin train`" in sentence
+
+
+def test_the_query_comes_before_the_index(workspace: Path) -> None:
+    assert "to search by text, use --text" in scenekin("search", "a dog", "--workspace", workspace).sentence
+
+
+@pytest.mark.parametrize("command", ["train", "index", "evaluate"])
+def test_a_mistyped_collection_leaves_no_workspace_behind(command: str, tmp_path: Path) -> None:
+    outcome = scenekin(command, tmp_path / "phtoos", "--workspace", tmp_path / "workspace")
+    assert f"No such file or folder: {tmp_path / 'phtoos'}" in outcome.sentence
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("command", [["train", "."], ["search", "--id", "x"], ["versions"]])
+def test_a_workspace_that_is_a_file_is_named(command: list[str], tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    sentence = scenekin(*command, "--workspace", tmp_path / "file").sentence
+    assert f"{tmp_path / 'file'} is a file, not a workspace folder" in sentence

@@ -187,13 +187,13 @@ def test_a_lost_champion_is_named_again_and_the_reason_is_true(workspace: Worksp
 
 @pytest.mark.parametrize("name", ["winner", "4", "0", "", "champion champion"])
 def test_a_model_that_is_not_there_is_named(workspace: Workspace, name: str) -> None:
-    with pytest.raises(StorageError, match=f"There is no model '{name}' in .*; train one with `scenekin train`"):
+    with pytest.raises(StorageError, match=f"There is no model '{name}' in .*; choose an existing alias or version"):
         find_model(workspace, name)
 
 
 def test_where_nothing_is_registered_nothing_is_found(empty: Workspace) -> None:
     assert renew_version(empty, ModelRef(path="models/one", digest="one"), VersionInfo({}, "", "")) is None
-    with pytest.raises(StorageError, match="There is no model 'champion'"):
+    with pytest.raises(StorageError, match=r"No model has been trained in .* yet; run `scenekin train`"):
         find_model(empty, "champion")
 
 

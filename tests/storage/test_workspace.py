@@ -47,8 +47,12 @@ def test_everything_lies_below_the_root(tmp_path: Path) -> None:
 
 def test_a_folder_that_cannot_be_written_is_refused_by_name(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    for wrong in (tmp_path / "file", tmp_path / "file" / "below"):
-        with pytest.raises(StorageError, match=rf"Cannot write to the workspace {wrong}: .*"):
+    below = tmp_path / "file" / "below"
+    for wrong, sentence in (
+        (tmp_path / "file", f"{tmp_path / 'file'} is a file, not a workspace folder."),
+        (below, f"Cannot write to the workspace {below}: Not a directory."),
+    ):
+        with pytest.raises(StorageError, match=f"^{re.escape(sentence)}$"):
             open_workspace(wrong)
 
 

@@ -31,7 +31,7 @@ def read_list(files: Files, path: str, problems: list[Problem]) -> Iterator[Any]
         with files.open(path) as stream:
             yield from _entries(_texts(stream, path, files.encoding, problems))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{path} is not a complete JSON list ({error}); download it again.") from None
+        raise InputError(f"{path} is not a valid JSON list ({error}); it may be truncated.") from None
 
 
 def _texts(stream: BinaryIO, path: str, encoding: str | None, problems: list[Problem]) -> Iterator[str]:

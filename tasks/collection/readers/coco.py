@@ -85,7 +85,7 @@ def _load(files: Files, source: str, problems: list[Problem]) -> tuple[list[Any]
     try:
         dataset = json.loads(read_text(files, source, problems))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not complete JSON ({error}); download it again.") from None
+        raise InputError(f"{source} is not valid JSON ({error}); it may be truncated.") from None
     match dataset:
         case {"images": list(images), "annotations": list(annotations)}:
             return images, annotations

@@ -57,7 +57,7 @@ def _entries(files: Files, source: str, problems: list[Problem]) -> list[dict[st
     try:
         dataset = json.loads(read_text(files, source, problems))
     except (ValueError, RecursionError) as error:
-        raise InputError(f"{source} is not complete JSON ({error}); download it again.") from None
+        raise InputError(f"{source} is not valid JSON ({error}); it may be truncated.") from None
     images = dataset.get("images") if isinstance(dataset, dict) else None
     if not isinstance(images, list):
         raise InputError(f"{source} has no list `images`.")

@@ -75,8 +75,8 @@ def test_chunks_cut_nothing(content: str) -> None:
 def test_what_is_not_whole_is_one_sentence(content: str | bytes, reason: str) -> None:
     with pytest.raises(InputError) as caught:
         listed(content)
-    assert str(caught.value).startswith(f"a.json is not a complete JSON list ({reason}")
-    assert str(caught.value).endswith("; download it again.")
+    assert str(caught.value).startswith(f"a.json is not a valid JSON list ({reason}")
+    assert str(caught.value).endswith("; it may be truncated.")
 
 
 @pytest.mark.usefixtures("chunk")

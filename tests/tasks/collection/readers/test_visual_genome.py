@@ -174,7 +174,7 @@ def test_objects_are_counted_by_their_words() -> None:
 @pytest.mark.parametrize("name", ["image_data.json", "region_descriptions.json"])
 def test_a_truncated_list_is_one_sentence(name: str) -> None:
     contents = {**DIRTY, name: DIRTY[name][:-40]}
-    with pytest.raises(InputError, match=rf"^{name} is not a complete JSON list \(entry .*\); download it again\.$"):
+    with pytest.raises(InputError, match=rf"^{name} is not a valid JSON list \(entry .*\); it may be truncated\.$"):
         read(contents)
 
 
@@ -225,4 +225,4 @@ def test_damage_is_an_input_error_or_told(name: str, edits: list[tuple[int, int,
         outcome = read({**SMALL, name: data}).format
     except InputError as error:
         outcome = str(error)
-    assert outcome.startswith((f"{name} is not a complete JSON list", "visual-genome"))
+    assert outcome.startswith((f"{name} is not a valid JSON list", "visual-genome"))
