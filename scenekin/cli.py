@@ -86,10 +86,13 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _configure(
     workspace: Workspace = None,
-    verbose: Annotated[bool, typer.Option("--verbose", help="Log each step to standard error.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print results and errors only.")] = False,
+    verbose: Annotated[bool, typer.Option("--verbose", metavar="", help="Log each step to standard error.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", metavar="", help="Print results and errors only.")] = False,
     version: Annotated[  # noqa: ARG001  its callback prints it
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+        bool,
+        typer.Option(
+            "--version", metavar="", callback=_print_version, is_eager=True, help="Print the version and exit."
+        ),
     ] = False,
 ) -> None:
     if verbose and quiet:

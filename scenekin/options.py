@@ -39,13 +39,14 @@ Assignments = Annotated[
 Model = Annotated[str, typer.Option("--model", help="Alias or version of the registered model.")]
 IndexName = Annotated[str, typer.Option("--name", help="Index name.")]
 FollowLinks = Annotated[
-    bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the collection.")
+    bool, typer.Option("--follow-links", metavar="", help="Follow symbolic links that lead out of the collection.")
 ]
 Rehash = Annotated[
-    bool, typer.Option("--rehash", help="Read every file again, even those whose size and time are unchanged.")
+    bool,
+    typer.Option("--rehash", metavar="", help="Read every file again, even those whose size and time are unchanged."),
 ]
-Wait = Annotated[bool, typer.Option("--wait", help="Wait if another process is using the workspace.")]
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+Wait = Annotated[bool, typer.Option("--wait", metavar="", help="Wait if another process is using the workspace.")]
+AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as one JSON object.")]
 
 
 def column_options(

@@ -40,10 +40,11 @@ def index(
     name: IndexName = "main",
     model: Model = "champion",
     allow_shrink: Annotated[
-        bool, typer.Option("--allow-shrink", help="Allow more than 20 % of the indexed images to be removed.")
+        bool,
+        typer.Option("--allow-shrink", metavar="", help="Allow more than 20 % of the indexed images to be removed."),
     ] = False,
     moved: Annotated[
-        bool, typer.Option("--moved", help="The indexed collection was moved: accept its new place.")
+        bool, typer.Option("--moved", metavar="", help="The indexed collection was moved: accept its new place.")
     ] = False,
     config: ConfigFile = None,
     set: Assignments = None,

@@ -452,3 +452,9 @@ def test_a_workspace_that_is_a_file_is_named(command: list[str], tmp_path: Path)
     (tmp_path / "file").touch()
     sentence = scenekin(*command, "--workspace", tmp_path / "file").sentence
     assert f"{tmp_path / 'file'} is a file, not a workspace folder" in sentence
+
+
+@pytest.mark.parametrize("command", [[], ["check"], ["train"], ["index"], ["evaluate"], ["search"], ["versions"]])
+def test_help_shows_no_value_for_flags(command: list[str]) -> None:
+    lines = [line for line in scenekin(*command, "--help").out.splitlines() if "<bool>" in line]
+    assert [line for line in lines if "--help" not in line and "-completion" not in line] == []  # these are typer's own
