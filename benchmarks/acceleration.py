@@ -15,9 +15,9 @@ import torch
 from rounds import seconds
 from torch import Tensor
 
-from tasks.model.architectures import ARCHITECTURES, create_backbone
+from tasks.model.architectures import create_backbone
 from tasks.model.backbone import Outputs
-from tasks.model.config import BackboneConfig
+from tasks.model.config import BACKBONES, BackboneConfig
 from tasks.model.device import choose_device
 from tasks.model.inference import fold_batch_norm, optimise_for_inference
 
@@ -57,7 +57,7 @@ def measure(args: argparse.Namespace) -> None:
 def main() -> None:
     """Read the arguments and measure."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("backbone", nargs="?", choices=sorted(ARCHITECTURES), default=BackboneConfig().name)
+    parser.add_argument("backbone", nargs="?", choices=BACKBONES, default=BackboneConfig().name)
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--size", type=int, default=224)
     parser.add_argument("--rounds", type=int, default=7)

@@ -16,7 +16,7 @@ from sample_images import read, sample_images
 from tasks.embedding.embed import embed_images
 from tasks.images.loader import load_batches
 from tasks.images.preprocess import normalise
-from tasks.model.architectures import ARCHITECTURES, create_backbone, preprocessing_of
+from tasks.model.architectures import block_channels, create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.device import choose_device
 from tasks.model.head import Projection
@@ -28,7 +28,7 @@ DIMENSION = 512
 def scene_model(size: int, pooling: PoolingConfig) -> SceneModel:
     """Return the default network with a projection of the default size."""
     config = BackboneConfig(size=size)
-    channels = ARCHITECTURES[config.name].channels
+    channels = sum(block_channels(config, pooling))
     recipe = ModelConfig(
         method="benchmark",
         backbone=config,

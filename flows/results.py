@@ -67,6 +67,8 @@ class TrainResult(FlowResult):
     promoted: bool
     reason: str
     warning: str | None
+    backbone: str
+    licence: str
     report: str
     problem_counts: dict[str, int]
     stages: list[StageReport]

@@ -8,7 +8,7 @@ from storage.artifacts import Artifact, narrow, seconds_of
 from tasks.caching import Runner
 from tasks.collection.task import problem_counts
 from tasks.evaluation.task import LABELS, Evaluation, best_of, compare_with_baseline, keep_report
-from tasks.model.config import PoolingConfig
+from tasks.model.config import PoolingConfig, load_config
 from tasks.registry.task import attach_report, candidate_model, model_card, register_model, run_of
 from tasks.surrogate.task import find_neighbours
 from tasks.training.inputs import TrainingData
@@ -77,6 +77,8 @@ def train(
             promoted="champion" in registered.aliases,
             reason=registered.reason,
             warning=compare_with_baseline(evaluation.methods, best),
+            backbone=config.backbone.name,
+            licence=load_config(run.workspace.root / models[best].path).licence,
             report=str(keep_report(run.workspace, report, f"train-{report.key[:8]}")),
             problem_counts=problem_counts(run.workspace, prepared.collection),
             stages=run.reports,

@@ -8,6 +8,7 @@ from typing import Annotated, ParamSpec, TypeVar
 
 import typer
 
+from scenekin.commands.backbones import backbones
 from scenekin.commands.check import check
 from scenekin.commands.config import config
 from scenekin.commands.demo import demo
@@ -129,6 +130,6 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
 
 for _command in (
     *(demo, check, train, evaluate, index, versions),
-    *(search, explain, duplicates, serve, config),
+    *(search, explain, duplicates, serve, config, backbones),
 ):
     app.command()(sentence_on_error(_command))

@@ -29,7 +29,7 @@ from tasks.features.descriptors import load_descriptors
 from tasks.images.decode import decode
 from tasks.metrics.ranked import drop_self
 from tasks.metrics.truth import draw_queries
-from tasks.model.architectures import ARCHITECTURES
+from tasks.model.architectures import block_channels
 from tasks.model.config import BackboneConfig
 from tasks.model.text_model import TextModel, load_text
 from tasks.search.modifiers import move_queries
@@ -174,17 +174,15 @@ def _steered(
 
 
 def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, seed: int) -> dict[str, np.ndarray]:
-    architecture = ARCHITECTURES[backbone.name]
-
     def features(images: Artifact, split: str, descriptors: Artifact) -> Features:
         digests = read_table(run.open(images) / f"captioned/{split}.parquet", ["sha256"])["sha256"].to_pylist()
         folder = run.open(descriptors)
-        return lambda pooling: load_descriptors(folder, digests, pooling, sum(architecture.block_channels(pooling)))
+        return lambda pooling: load_descriptors(folder, digests, pooling, sum(block_channels(backbone, pooling)))
 
     return baseline_embeddings(
         features(data.reference_images, data.reference, data.reference_features),
         features(data.images, data.split, data.features),
-        architecture.block_channels(BLOCKS),
+        block_channels(backbone, BLOCKS),
         seed=seed,
     )
 

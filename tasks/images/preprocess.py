@@ -8,11 +8,16 @@ from torch import Tensor
 from tasks.images.config import Preprocessing
 from tasks.images.decode import Picture, decode_reduced, refusing, upright_rgb
 
-SPARE = 2  # a JPEG is decoded at no less than this multiple of the size, so that the bicubic filter does the resizing
+SPARE = 2  # a JPEG is decoded at no less than this multiple of the size, so that the filter does the resizing
 
 
 def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple[int, int]:
-    """Return (height, width) in pixels: longer side `size`, same aspect, both multiples of the stride (METHOD.md 3)."""
+    """Return (height, width) in pixels: longer side `size`, same aspect, both multiples of the stride (METHOD.md 3).
+
+    If the network accepts squares only, both are `size`, which distorts the image; heat maps stretch back with it.
+    """
+    if preprocessing.square:
+        return preprocessing.size, preprocessing.size
     scale = preprocessing.size / max(width, height)
     stride = preprocessing.stride
 
@@ -25,7 +30,7 @@ def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple
 def to_pixels(image: bytes | Image.Image, preprocessing: Preprocessing) -> Tensor:
     """Return pixels_HWC, uint8, of a file's bytes or a picture, resized to `target_shape`.
 
-    The bicubic filter is antialiased. Raises UnreadableImage.
+    The filter is antialiased. Raises UnreadableImage.
     """
     if isinstance(image, bytes):
         picture = decode_reduced(image, SPARE * preprocessing.size)
@@ -36,7 +41,7 @@ def to_pixels(image: bytes | Image.Image, preprocessing: Preprocessing) -> Tenso
     resized = picture.image
     with refusing():
         if resized.size != (width, height):
-            resized = resized.resize((width, height), Image.Resampling.BICUBIC)
+            resized = resized.resize((width, height), Image.Resampling[preprocessing.interpolation.upper()])
         return torch.from_numpy(np.array(resized))
 
 

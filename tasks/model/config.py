@@ -1,5 +1,6 @@
 """The recipe of a visual embedding; stored with every model."""
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Literal, cast
 
@@ -9,18 +10,30 @@ from tasks.images.config import Preprocessing
 
 CONFIG = "config.json"
 Precision = Literal["float32", "bfloat16"]
-BackboneName = Literal["efficientnet_lite0", "resnet18", "resnet50", "resnet101"]
+BACKBONES = (
+    "efficientnet_lite0",
+    "efficientnet_lite1",
+    "efficientnet_lite2",
+    "resnet18",
+    "resnet50",
+    "resnet101",
+)
+TIMM = "timm/"
 
 
 class BackboneConfig(BaseModel):
-    """A convolutional network, its input size and its weights (METHOD.md 3)."""
+    """A network, its input size and its weights (METHOD.md 3)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    name: BackboneName = Field(
-        default="efficientnet_lite0", description="efficientnet_lite0, resnet18, resnet50 or resnet101."
+    name: str = Field(
+        default="efficientnet_lite0", description=f"{', '.join(BACKBONES)}, or {TIMM}MODEL[.TAG], any network of timm."
     )
-    size: int = Field(default=224, ge=32, description="Longer side of the input image in pixels.")
+    size: int | None = Field(
+        default=None,
+        ge=32,
+        description="Longer side of the input image in pixels (default: the network's own size, at most 384).",
+    )
     mirror: bool = Field(
         default=False, description="Average over the horizontal flip: slightly better, up to twice the work."
     )
@@ -29,8 +42,16 @@ class BackboneConfig(BaseModel):
         description="float32, or bfloat16: faster on a GPU, other vectors. The same on all devices and for queries.",
     )
     weights: str | None = Field(
-        default=None, description="File with the network's weights (default: the published ImageNet weights)."
+        default=None, description="File with the network's weights, .pth or .safetensors (default: the published ones)."
     )
+
+    @field_validator("name")
+    @classmethod
+    def _is_known(cls, name: str) -> str:
+        if name in BACKBONES or (name.startswith(TIMM) and name != TIMM):
+            return name
+        near = get_close_matches(name, BACKBONES, n=1) or [TIMM + name]
+        raise ValueError(f"there is no backbone {name!r}; did you mean {near[0]}?")
 
 
 class PoolingConfig(BaseModel):
@@ -65,6 +86,7 @@ class ModelConfig(BaseModel):
     pooling: PoolingConfig = Field(description="How feature maps become descriptors.")
     channels: int = Field(description="Number of channels of a descriptor, C.")
     dimension: int = Field(description="Number of dimensions of the embedding, D.")
+    licence: str = Field(default="", description="The licence of the network's published weights, where it is known.")
     finetuned: bool = Field(default=False, description="Whether the network's weights were trained too.")
     landmarks: int = Field(default=0, description="Training images in a kernel head; 0: the head is a projection.")
 

@@ -32,14 +32,17 @@ def fold_batch_norm(network: Network) -> Network:
 
 
 def optimise_for_inference(backbone: Backbone, device: torch.device) -> Backbone:
-    """Return a copy for inference, equal up to rounding: batch norms folded, channels last.
+    """Return a network for inference, equal up to rounding: a copy with batch norms folded, channels last.
 
-    On a CPU with the extra `openvino`, OpenVINO runs the copy if it computes in float32, whatever the number of images,
-    so that an image's vector does not depend on how many others are new (METHOD.md 3). Preparing it takes a second.
-    Compared with torch on two cores at 224 pixels (`benchmarks/acceleration.py`), it was 1.3 times as fast for
+    A network that is not sequential is used unchanged. On a CPU with the extra `openvino`, OpenVINO runs the copy if it
+    computes in float32, whatever the number of images, so that an image's vector does not depend on how many others are
+    new (METHOD.md 3). Preparing it takes a second. Compared with torch on two cores at 224 pixels
+    (`benchmarks/acceleration.py`), it was 1.3 times as fast for
     EfficientNet-Lite0 and 1.0 to 1.1 times for ResNet-101 on an idle machine, 3 and 2.5 times on a busy one. Raises
     InputError if OpenVINO fails.
     """
+    if not backbone.sequential:
+        return backbone.to(device)
     folded = fold_batch_norm(backbone).to(device)
     if device.type != "cpu" or backbone.precision != "float32" or find_spec("openvino") is None:
         return folded
@@ -78,7 +81,7 @@ class _Compiled(Backbone):
         map_BCHW, *inner_BCHW, logit_BK = (torch.from_numpy(array) for array in results.values())
         return Outputs(map_BCHW, tuple(inner_BCHW), logit_BK)
 
-    def classify(self, map_BCHW: Tensor) -> Tensor:
+    def classify(self, map_BCHW: Tensor) -> Tensor | None:
         return self._classify(map_BCHW)
 
 
@@ -91,6 +94,7 @@ class _TupleOutputs(nn.Module):
 
     def forward(self, images_BCHW: Tensor) -> tuple[Tensor, ...]:
         outputs = self.network.single_pass(images_BCHW)
+        assert outputs.logit_BK is not None  # sequential networks have classes
         return (outputs.map_BCHW, *outputs.inner_BCHW, outputs.logit_BK)
 
 

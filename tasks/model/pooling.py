@@ -42,7 +42,8 @@ def _starts(room: int, count: int) -> list[int]:
 def describe(outputs: Outputs, config: PoolingConfig) -> Tensor:
     """Compute descriptor_BRC, unit length: one per region for R-MAC, else a single one (R = 1)."""
     if config.kind == "blocks":
-        return _blocks(outputs).unsqueeze(1)
+        unit_blocks = blocks(outputs)
+        return (torch.cat(unit_blocks, 1) / math.sqrt(len(unit_blocks))).unsqueeze(1)
     return pool(outputs.map_BCHW, config)
 
 
@@ -63,22 +64,25 @@ def pool(feature_map_BCHW: Tensor, config: PoolingConfig) -> Tensor:
     return F.normalize(pooled_BRC.float(), dim=-1)
 
 
-def _blocks(outputs: Outputs) -> Tensor:
-    """Compute descriptor_BC, unit length: the concatenation of blocks of equal length (METHOD.md 9).
+def blocks(outputs: Outputs) -> list[Tensor]:
+    """Compute the blocks of a descriptor, block_BC each of unit length, as far as the network has them (METHOD.md 9).
 
-    They are the root of the last map's average, the average of each inner map, the standard deviation of the first
-    inner map, the class scores, and the root of the class probabilities.
+    They are the signed root of the last map's average, the average of each inner map, the standard deviation of the
+    first inner map, the network's own embedding, the class scores, and the root of the class probabilities.
     """
-    logit_BK = outputs.logit_BK.float()
-    blocks = [
-        outputs.map_BCHW.mean((2, 3)).float().clamp(min=0).sqrt(),
+    average_BC = outputs.map_BCHW.mean((2, 3)).float()
+    found = [
+        average_BC.sign() * average_BC.abs().sqrt(),
         *(map_BCHW.mean((2, 3)) for map_BCHW in outputs.inner_BCHW),
         outputs.inner_BCHW[0].float().std((2, 3), unbiased=False),
-        logit_BK,
-        (logit_BK.log_softmax(1) / 2).exp(),  # √softmax, without the infinite gradient of a root at 0
     ]
-    unit_blocks = [F.normalize(block_BC.float(), dim=1) for block_BC in blocks]
-    return torch.cat(unit_blocks, 1) / math.sqrt(len(blocks))
+    if outputs.pooled_BE is not None:
+        found.append(outputs.pooled_BE)
+    if outputs.logit_BK is not None:
+        logit_BK = outputs.logit_BK.float()
+        # √softmax, without the infinite gradient of a root at 0
+        found += [logit_BK, (logit_BK.log_softmax(1) / 2).exp()]
+    return [F.normalize(block_BC.float(), dim=1) for block_BC in found]
 
 
 def _crops(feature_map_BCHW: Tensor, scales: int) -> list[Tensor]:

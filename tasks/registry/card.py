@@ -12,6 +12,7 @@ from tasks.evaluation.report import Report
 from tasks.evaluation.summary import Difference, MethodSummary
 from tasks.metrics.formatting import format_with_interval
 from tasks.model.config import ModelConfig
+from tasks.model.licences import describe_licence
 
 WEIGHTS = "backbone.weights"
 SETTINGS = 16  # listed at most: MLflow's registry limits a description to 5,000 characters
@@ -81,7 +82,8 @@ def _model(content: CardContent) -> str:
     words = "Searches can be modified by words." if content.takes_words else "Searches cannot be modified by words."
     return (
         "An image embedding, learned from captions, in which images of similar scenes are close. "
-        f"Backbone `{model.backbone.name}`, {'fine-tuned' if model.finetuned else 'frozen'}; images at "
+        f"Backbone `{model.backbone.name}` ({_plain(describe_licence(model.licence))}), "
+        f"{'fine-tuned' if model.finetuned else 'frozen'}; images at "
         f"{model.preprocessing.size} pixels on the longer side; pooling `{model.pooling.kind}`; {head}; "
         f"{model.dimension:,} dimensions, unit length. {words}"
     )

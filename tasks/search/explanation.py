@@ -74,7 +74,8 @@ def _last_map(model: SceneModel, pixels_HWC: Tensor) -> tuple[Tensor, Tensor]:
     with torch.enable_grad():
         map_CHW = outputs.map_BCHW[0].detach().requires_grad_()
         map_1CHW = map_CHW[None]
-        varied = replace(outputs, map_BCHW=map_1CHW, logit_BK=model.backbone.classify(map_1CHW))
+        logit_1K = model.backbone.classify(map_1CHW)
+        varied = replace(outputs, map_BCHW=map_1CHW, logit_BK=outputs.logit_BK if logit_1K is None else logit_1K)
         return map_CHW, model.embed(varied)[0]
 
 

@@ -17,7 +17,7 @@ from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
 from tasks.features.descriptors import Descriptors, load_descriptors
 from tasks.metrics.truth import Truth, make_truth
-from tasks.model.architectures import ARCHITECTURES, create_backbone, preprocessing_of
+from tasks.model.architectures import architecture_of, block_channels, create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.model.head import Head, Kernel
 from tasks.model.methods import LABELS
@@ -78,7 +78,7 @@ class LoadedData:
 
     def block_channels(self, pooling: PoolingConfig) -> tuple[int, ...]:
         """Return the number of channels of each block of a pooling's descriptors."""
-        return ARCHITECTURES[self.backbone.name].block_channels(pooling)
+        return block_channels(self.backbone, pooling)
 
     def new_model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool = False) -> SceneModel:
         """Build a model from the pretrained backbone and a head."""
@@ -89,6 +89,7 @@ class LoadedData:
             pooling=pooling,
             channels=sum(self.block_channels(pooling)),
             dimension=head.dimension,
+            licence=architecture_of(self.backbone).licence,
             finetuned=finetuned,
             landmarks=len(head.landmark_MC) if isinstance(head, Kernel) else 0,
         )

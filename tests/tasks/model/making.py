@@ -20,6 +20,8 @@ def random(*shape: int, seed: int = 0) -> Tensor:
 class TinyBackbone(Backbone):
     """CHANNELS channels at stride 32, by one convolution, batch norm and ReLU; as many classes."""
 
+    sequential = True
+
     def __init__(self) -> None:
         super().__init__()
         self.convolution = nn.Conv2d(3, CHANNELS, 32, stride=32)

@@ -14,9 +14,9 @@ from tasks.errors import InputError
 from tasks.features.extract import extract
 from tasks.images.config import Preprocessing
 from tasks.model import inference
-from tasks.model.architectures import ARCHITECTURES, create_backbone
+from tasks.model.architectures import create_backbone
 from tasks.model.backbone import Outputs
-from tasks.model.config import BackboneConfig, BackboneName, PoolingConfig
+from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.model.inference import fold_batch_norm, optimise_for_inference
 from tasks.model.pooling import describe, pool
 from tests.tasks.images.making import encode, noise
@@ -41,7 +41,7 @@ def runs_in_torch(network: nn.Module) -> bool:
     ("name", "mirror"),
     [("efficientnet_lite0", False), ("efficientnet_lite0", True), ("resnet18", False), ("resnet101", False)],
 )
-def test_openvino_gives_what_torch_gives(name: BackboneName, mirror: bool) -> None:
+def test_openvino_gives_what_torch_gives(name: str, mirror: bool) -> None:
     torch.manual_seed(0)
     config = BackboneConfig(name=name, mirror=mirror)
     network = create_backbone(config, pretrained=name == "efficientnet_lite0")
@@ -185,8 +185,8 @@ def unsettle(network: nn.Module) -> None:
             norm.bias.copy_(random(norm.num_features, seed=seed + 3) / 10)
 
 
-@pytest.mark.parametrize("name", sorted(ARCHITECTURES.keys() - {"resnet101"}))  # made of the parts of resnet50
-def test_the_folded_network_gives_the_same_map_without_any_batch_norm(name: BackboneName) -> None:
+@pytest.mark.parametrize("name", ["efficientnet_lite0", "resnet18", "resnet50"])  # the others are made of their parts
+def test_the_folded_network_gives_the_same_map_without_any_batch_norm(name: str) -> None:
     network = create_backbone(BackboneConfig(name=name), pretrained=False).double()
     unsettle(network)
     folded = fold_batch_norm(network)

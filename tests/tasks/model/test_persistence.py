@@ -10,9 +10,9 @@ from torch import nn
 
 from tasks.captions.vocabulary import build_vocabulary, vocabulary_from
 from tasks.errors import InputError
-from tasks.model.architectures import ARCHITECTURES
+from tasks.model.architectures import block_channels
 from tasks.model.backbone import Backbone
-from tasks.model.config import CONFIG, PoolingConfig
+from tasks.model.config import CONFIG, BackboneConfig, PoolingConfig
 from tasks.model.head import Kernel
 from tasks.model.persistence import VOCABULARY, WEIGHTS, load, load_for_queries
 from tasks.model.saving import save
@@ -57,7 +57,7 @@ def test_a_loaded_model_gives_the_same_embeddings(model: SceneModel, folder: Pat
 @torch.inference_mode()
 def test_a_kernel_at_rest_too(lite0: Backbone, tmp_path: Path) -> None:
     pooling = PoolingConfig(kind="blocks")
-    channels = sum(ARCHITECTURES["efficientnet_lite0"].block_channels(pooling))
+    channels = sum(block_channels(BackboneConfig(), pooling))
     config = tiny_config(pooling, channels).model_copy(update={"landmarks": 6})
     head = Kernel(random(channels).abs(), random(6, channels) / channels**0.5, random(6, DIMENSION - 1))
     head.calibrate(random(3, channels))

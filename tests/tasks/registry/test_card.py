@@ -10,6 +10,7 @@ from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
 from tasks.registry.card import LONGEST, SETTINGS, CardContent, Counts, changed_settings, write_card
 
 MODEL = ModelConfig(
+    licence="apache-2.0",
     method="regression",
     backbone=BackboneConfig(),
     preprocessing=Preprocessing(size=224),
@@ -89,7 +90,13 @@ def rows(text: str) -> list[list[str]]:
 def test_it_says_what_the_model_is() -> None:
     card = write_card(content())
     assert card.startswith("# scenekin: regression\n")
-    for part in ("`efficientnet_lite0`, frozen", "224 pixels", "`blocks`", "6,000 training images", "512 dimensions"):
+    for part in (
+        "`efficientnet_lite0` (licence of its weights: apache-2.0), frozen",
+        "224 pixels",
+        "`blocks`",
+        "6,000 training images",
+        "512 dimensions",
+    ):
         assert part in card.partition("## ")[0]
     assert "`efficientnet_lite0`, fine-tuned" in write_card(content(model=MODEL.model_copy(update={"finetuned": True})))
 
