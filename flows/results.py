@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from tasks.caching import StageReport
 from tasks.evaluation.task import Difference, Evaluation, MethodSummary, MixedMetrics, WordMetrics
+from tasks.model.config import ModelConfig
 
 
 class ModelVersion(BaseModel):
@@ -56,6 +57,18 @@ class CandidateMetrics(MethodMetrics):
     seconds: float
 
 
+class Network(BaseModel):
+    """The network of a model, and the licence of its published weights; an unknown one is empty."""
+
+    name: str
+    licence: str
+
+    @classmethod
+    def of(cls, model: ModelConfig) -> "Network":
+        """The network of a model."""
+        return cls(name=model.backbone.name, licence=model.licence)
+
+
 class TrainResult(FlowResult):
     """`scenekin train --json`. `warning` says so if the model does not clearly beat the best untrained baseline."""
 
@@ -67,8 +80,7 @@ class TrainResult(FlowResult):
     promoted: bool
     reason: str
     warning: str | None
-    backbone: str
-    licence: str
+    network: Network
     report: str
     problem_counts: dict[str, int]
     stages: list[StageReport]

@@ -1,7 +1,7 @@
 """Train and register a model on a captioned collection."""
 
 from flows.config import Config
-from flows.results import CandidateMetrics, MethodMetrics, ModelVersion, TrainResult
+from flows.results import CandidateMetrics, MethodMetrics, ModelVersion, Network, TrainResult
 from flows.run import open_run
 from flows.steps import Prepared, prepare, read, report_on
 from storage.artifacts import Artifact, narrow, seconds_of
@@ -77,8 +77,7 @@ def train(
             promoted="champion" in registered.aliases,
             reason=registered.reason,
             warning=compare_with_baseline(evaluation.methods, best),
-            backbone=config.backbone.name,
-            licence=load_config(run.workspace.root / models[best].path).licence,
+            network=Network.of(load_config(run.workspace.root / models[best].path)),
             report=str(keep_report(run.workspace, report, f"train-{report.key[:8]}")),
             problem_counts=problem_counts(run.workspace, prepared.collection),
             stages=run.reports,

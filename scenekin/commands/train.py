@@ -83,7 +83,7 @@ def train_text(result: "TrainResult") -> str:
         f"  {label:14}  {format_with_interval(auc, interval)}{note}"
         for label, auc, interval, note in sorted(rows, key=lambda row: -(row[1] or 0))
     ]
-    lines.append(f"  Network: {result.backbone}; {describe_licence(result.licence)}")
+    lines.append(f"  Network: {result.network.name}; {describe_licence(result.network.licence)}")
     cached = sum(stage.cached for stage in result.stages)
     lines.append(f"  Stages: {len(result.stages)}, {cached} from the cache")
     lines += problems_text(result.problem_counts)

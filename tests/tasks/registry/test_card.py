@@ -98,7 +98,7 @@ def test_it_says_what_the_model_is() -> None:
         "512 dimensions",
     ):
         assert part in card.partition("## ")[0]
-    assert "`efficientnet_lite0`, fine-tuned" in write_card(content(model=MODEL.model_copy(update={"finetuned": True})))
+    assert "apache-2.0), fine-tuned" in write_card(content(model=MODEL.model_copy(update={"finetuned": True})))
 
 
 def test_it_says_what_it_learned_from() -> None:
