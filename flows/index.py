@@ -46,6 +46,8 @@ def index(
     ) as run:
         run.action(check_index, run.workspace, name, run.source, moved)
         registered = run.action(find_registered, run.workspace, model)
+        if registered.collection == run.source.name:
+            config = config.with_columns_of(Config.model_validate_json(registered.config))
         read_images = read(run, format, config)
         listed = narrow(run.workspace, read_images, "images.parquet")
         embedding = run(embed_images, listed, "images.parquet", registered.model)
@@ -61,9 +63,15 @@ def index(
             moved,
             config.index,
         )
-        counts = manifest.changes.model_dump()
+        counts = manifest.changes.model_dump(exclude_none=True)
         return IndexResult(
-            index={"name": name, "version": manifest.version, "images": manifest.images, **counts},
+            index={
+                "name": name,
+                "version": manifest.version,
+                "images": manifest.images,
+                "captioned": manifest.captioned or 0,
+                **counts,
+            },
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
             refused=[refusal.model_dump() for refusal in manifest.refused],
             problem_counts=problem_counts(run.workspace, read_images),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from storage.artifacts import clear_leftovers
 from storage.source.tree import Source, require_place
-from storage.workspace import Workspace, locked, open_workspace
+from storage.workspace import Workspace, find_workspace, locked, open_workspace
 from tasks.caching import Runner, Runtime
 from tasks.demo.task import demo_collection
 
@@ -25,15 +25,16 @@ def open_run(
     follow_links: bool = False,
     rehash: bool = False,
     wait: bool = False,
+    new: bool = False,
 ) -> Iterator[Runner]:
     """Yield a runner for the collection, or for the demo's if none is given.
 
-    `rehash` discards the remembered file digests, so that every file is read again. Raises StorageError, also if
-    another process uses the workspace and `wait` is not set.
+    A missing workspace is created only if it may be `new`. `rehash` discards the remembered file digests, so that every
+    file is read again. Raises StorageError, also if another process uses the workspace and `wait` is not set.
     """
     if collection is not None:
         require_place(collection)  # a mistyped path creates no workspace
-    space = open_workspace(workspace)
+    space = open_workspace(workspace if new else find_workspace(workspace).root)
     with locked(space, holder, wait=wait), _kept_inside(space):
         clear_leftovers(space)
         if rehash:

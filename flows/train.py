@@ -46,6 +46,7 @@ def train(
         rehash=rehash,
         follow_links=follow_links,
         wait=wait,
+        new=True,
     ) as run:
         prepared = prepare(run, read(run, format, config), "validation", config)
         trained = train_candidates(run, prepared, config)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from scenekin.searcher import Searcher
+    from storage.index.manifest import Manifest
     from tasks.search.words import Words
 
 LOGGER = logging.getLogger("scenekin")
@@ -51,6 +52,18 @@ def refusal_lines(refused: Sequence[Mapping[str, str]]) -> list[str]:
 def short(path: Path) -> str:
     """A path relative to the current folder if it is below it."""
     return str(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)
+
+
+def missing_images_text(manifest: "Manifest") -> list[str]:
+    """A line that names the folder of an index's images if it does not exist any more."""
+    from storage.index.images import images_are_missing  # noqa: PLC0415  few commands need it
+
+    if not images_are_missing(manifest):
+        return []
+    return [
+        f"The images of the index were in {manifest.images_root}, which no longer exists; if they were moved, "
+        "run `scenekin index` with their new place and --moved."
+    ]
 
 
 def image_text(searcher: "Searcher", image_id: str) -> str:

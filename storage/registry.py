@@ -61,7 +61,7 @@ class VersionInfo:
 
 @dataclass(frozen=True)
 class Registered:
-    """A registered version: its model, its aliases, and the candidates trained with it, by method."""
+    """A registered version: its model, its aliases, the candidates trained with it, and its collection's name."""
 
     version: int
     run_id: str
@@ -70,6 +70,7 @@ class Registered:
     candidates: Mapping[str, ModelRef]
     reason: str
     config: str
+    collection: str = ""
 
 
 @reports_database_errors
@@ -214,6 +215,7 @@ def _registered(workspace: Workspace, client: MlflowClient, version: ModelVersio
         candidates=_candidates(workspace, version.tags.get(CANDIDATES)) or {_method(workspace, model): model},
         reason=version.tags.get(REASON, "unknown"),
         config=version.tags.get(CONFIG, "{}"),
+        collection=version.tags.get("collection", ""),
     )
 
 

@@ -93,7 +93,9 @@ def find_workspace(root: Path | str | None = None) -> Workspace:
     """Open an existing workspace for reading; nothing is created. Raises WorkspaceError if there is none."""
     folder = _folder(root)
     if not folder.is_dir():
-        raise WorkspaceError(f"No such workspace: {folder}; `scenekin train` creates one.")
+        raise WorkspaceError(
+            f"No such workspace: {folder}; change to the folder in which you ran `scenekin train`, which creates one."
+        )
     return Workspace(folder)
 
 

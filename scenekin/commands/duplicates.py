@@ -20,7 +20,12 @@ def duplicates(
     name: IndexName = "main",
     threshold: Annotated[
         float,
-        typer.Option("--threshold", min=0, max=1, help="Minimum cosine similarity; exact copies are always included."),
+        typer.Option(
+            "--threshold",
+            min=0,
+            max=1,
+            help="Minimum cosine similarity; low values group similar scenes. Exact copies are always included.",
+        ),
     ] = 0.98,
     out: Annotated[
         Path | None,

@@ -94,7 +94,10 @@ def evaluate_text(result: "EvaluateResult") -> str:
             f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"
         )
     if result.foreign:
-        lines.append("  The models were trained on another collection; the baselines are fitted to this one")
+        lines.append(
+            "  The models were trained on other captions: another collection, or this one before it changed; "
+            "the baselines are fitted to these"
+        )
     if result.cut_ranks:
         ranks = ", ".join(map(str, result.cut_ranks))
         lines.append(f"  R = {ranks} cannot be measured: a query ranks fewer images")

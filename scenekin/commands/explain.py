@@ -38,8 +38,6 @@ def explain(
     explanation = searcher.explain(a, b)
     answer = draw_explanation(explanation, data_a, data_b, out)
     lines = [f"Similarity {explanation.score:z.3f}; picture written to {short(out.absolute())}"]
-    lines += ["Largest contributions by dimension:"]
-    lines += [f"  {part.index:>5}  {part.contribution:+z.3f}" for part in explanation.dimensions]
     evident = {a: explanation.evidence_a, b: explanation.evidence_b}
     lines += [f"No evidence in {image}" for image, found in evident.items() if not found]
     print_result(answer, json, "\n".join(lines))

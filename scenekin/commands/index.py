@@ -97,13 +97,26 @@ def _refused_before(workspace: Path | None, name: str) -> list[dict[str, str]]:
 def index_text(result: "IndexResult", known: Sequence[dict[str, str]] = ()) -> str:
     """The outcome of indexing as text; refusals that are `known` from the version before are only counted."""
     counts = result.index
-    changes = ", ".join(f"{counts[kind]:,} {kind}" for kind in CHANGES if counts[kind]) or "no changes"
+    changes = ", ".join([f"{counts[kind]:,} {kind}" for kind in CHANGES if counts[kind]] + _other_changes(result))
     new = [refusal for refusal in result.refused if refusal not in known]
     lines = [
-        f"Index {counts['name']} version {counts['version']}: {counts['images']:,} images ({changes}), "
+        f"Index {counts['name']} version {counts['version']}: {counts['images']:,} images ({changes or 'no changes'}), "
         f"{len(result.refused):,} refused, {result.seconds:.1f} s"
     ]
     lines += refusal_lines(new)
     if repeated := len(result.refused) - len(new):
         lines.append(f"  {repeated:,} refused as before; --json lists all")
     return "\n".join([*lines, *problems_text(result.problem_counts)])
+
+
+def _other_changes(result: "IndexResult") -> list[str]:
+    """How captions and model differ from those of the previous version, if there is one."""
+    before = result.index.get("model_before")
+    if before is None:
+        return []
+    captions = int(result.index["captioned"]) - int(result.index["captioned_before"])
+    changes = [f"{abs(captions):,} captions {'added' if captions > 0 else 'removed'}"] if captions else []
+    return [
+        *changes,
+        *([f"model {result.model.version} instead of {before}"] if before != result.model.version else []),
+    ]

@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenekin.console import LOGGER, image_text, model_and_index, print_notes, print_result, refusal_lines, short
+from scenekin.console import (
+    LOGGER,
+    image_text,
+    missing_images_text,
+    model_and_index,
+    print_notes,
+    print_result,
+    refusal_lines,
+    short,
+)
 from scenekin.options import AsJson, ImageColumn, IndexName, Workspace
 from scenekin.outputs import check_output
 from tasks.errors import InputError
@@ -74,6 +83,8 @@ def search(
 
     _check_usage(query, id, text, ids, explain, out)
     searcher = Searcher.open(workspace, name)
+    for line in missing_images_text(searcher.manifest):
+        LOGGER.warning("%s", line)
     modifiers: dict[str, Any] = {"add": add or (), "remove": remove or ()}
     for option, strength, terms in (("alpha", alpha, "add"), ("beta", beta, "remove")):
         if strength is not None and not modifiers[terms]:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from scenekin.console import print_result
+from scenekin.console import missing_images_text, print_result
 from scenekin.options import AsJson, IndexName, Wait, Workspace
 
 if TYPE_CHECKING:
@@ -30,10 +30,11 @@ def versions(
     lines: list[str] = []
     if action == "rollback":
         with locked(open_workspace(space.root), "versions", wait=wait):
-            roll_back(space, name, to)
+            manifest = roll_back(space, name, to)
         rows = _rows(space, name)
         lines += [f"Index {name} is now version {row['version']}." for row in rows if row["current"]]
-    print_result({"versions": rows}, json, "\n".join([*lines, *map(_line, rows)]))
+        lines += missing_images_text(manifest)
+    print_result({"versions": rows}, json, "\n".join([*lines, *map(_line, rows), *_places(rows)]))
 
 
 def _rows(space: "OpenWorkspace", name: str) -> list[dict[str, Any]]:
@@ -42,11 +43,13 @@ def _rows(space: "OpenWorkspace", name: str) -> list[dict[str, Any]]:
 
     current, rows = current_version(space, name), []
     for version in version_numbers(space, name):
-        row: dict[str, Any] = {"version": version, "images": None, "model": None, "created_at": None, "recall": None}
+        row: dict[str, Any] = dict.fromkeys(("images", "captioned", "model", "created_at", "collection", "recall"))
+        row["version"] = version
         try:
             manifest = read_manifest(space, name, version)
             model = {"name": manifest.model.name, "version": manifest.model.version}
-            row |= {"images": manifest.images, "model": model, "created_at": manifest.created_at}
+            row |= {"images": manifest.images, "captioned": manifest.captioned, "model": model}
+            row |= {"created_at": manifest.created_at, "collection": manifest.collection}
             row["recall"] = manifest.approximate and manifest.approximate.recall
         except StorageError as error:
             row["damage"] = str(error)
@@ -56,11 +59,20 @@ def _rows(space: "OpenWorkspace", name: str) -> list[dict[str, Any]]:
     return rows
 
 
+def _places(rows: list[dict[str, Any]]) -> list[str]:
+    """The collection of each version, if the versions were made from different places."""
+    made = {row["version"]: row["collection"] for row in rows if row["collection"]}
+    if len(set(made.values())) <= 1:
+        return []
+    return [f"Version {version} was made from {place}." for version, place in made.items()]
+
+
 def _line(row: dict[str, Any]) -> str:
     mark = "*" if row["current"] else " "
     if "damage" in row:
         return f"{mark} {row['version']:>4}  {row['damage']}"
     model = f"model {row['model']['version']}"
-    line = f"{mark} {row['version']:>4}  {row['images']:>9,} images  {model}  {row['created_at']}"
+    captions = "" if row["captioned"] is None else f"  {row['captioned']:,} with captions"
+    line = f"{mark} {row['version']:>4}  {row['images']:>9,} images{captions}  {model}  {row['created_at']}"
     measured = (row["recall"] or {}).get(10, {}).items()
     return "  ".join([line, *(f"recall@10 {recall:.3f} with {lists} lists" for lists, recall in measured)])

@@ -105,8 +105,4 @@ def _summary(explanation: Explanation) -> str:
     similarity = f"Similarity of the two pictures, without words: {explanation.score:z.3f}."
     if not explanation.evidence:
         return f"{similarity} No region of either picture supports the match."
-    most = sum(dimension.contribution for dimension in explanation.dimensions)
-    return (
-        f"{similarity} The {len(explanation.dimensions)} strongest dimensions contribute {most:z.3f}; "
-        "bright regions are where they respond."
-    )
+    return f"{similarity} Bright regions contribute most to the match."

@@ -17,6 +17,7 @@ from scenekin.web.parameters import TOP_LIMIT, SearchParameters
 from scenekin.web.responses import IndexResponse, SearchResponse, index_response, search_response
 from scenekin.web.served_index import ServedIndex
 from scenekin.web.thumbnails import data_uri
+from storage.index.images import images_are_missing
 from tasks.search.modifiers import ADD, REMOVE
 
 SHOWN = 24  # results at first and with each "Show more"
@@ -52,6 +53,7 @@ class View:
     index: IndexResponse | None = None
     no_words: str | None = None
     approximate: bool = False
+    images_are_missing: bool = False
     parameters: SearchParameters = field(default_factory=lambda: SearchParameters(top=SHOWN))
     uploaded: bytes | None = None
     response: SearchResponse | None = None
@@ -67,6 +69,7 @@ def build_view(
     index = upload.index if upload is not None else index
     approximate = index.manifest.approximate is not None
     view = View(index=index_response(index), no_words=index.no_words, approximate=approximate)
+    view.images_are_missing = images_are_missing(index.manifest)
     fields = _fields(items)
     try:
         typed = {name: fields[name] for name in ("id", "text", "add", "remove") if name in fields}
@@ -135,7 +138,12 @@ def render_page(view: View) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"image_url": _image_url, "data_uri": data_uri, "file_name": _file_name}
+    environment.filters |= {
+        "image_url": _image_url,
+        "data_uri": data_uri,
+        "file_name": _file_name,
+        "folder_name": _folder_name,
+    }
     return environment.get_template("page.html.j2").render(
         view=view,
         defaults=DEFAULTS,
@@ -153,6 +161,11 @@ def _image_url(image_id: str, size: str) -> str:
 
 def _file_name(path: str) -> str:
     return PurePosixPath(path).name
+
+
+def _folder_name(path: str) -> str:
+    folder = str(PurePosixPath(path).parent)
+    return "" if folder == "." else folder
 
 
 def _search_url(image_id: str, parameters: SearchParameters) -> str:

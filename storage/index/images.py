@@ -27,6 +27,11 @@ def read_image(manifest: Manifest, path: str, *, follow_links: bool = True) -> b
     return read_below(root, path)
 
 
+def images_are_missing(manifest: Manifest) -> bool:
+    """Return whether the local folder of an index's images does not exist any more."""
+    return "://" not in manifest.images_root and not Path(manifest.images_root).exists()
+
+
 def _may_request(root: str, collection: str) -> bool:
     own = collection.rstrip("/")
     by_host = root.partition("://")[0] not in {*SERVICES, "memory"}

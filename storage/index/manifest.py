@@ -33,6 +33,8 @@ class Changes(BaseModel):
     removed: int
     renamed: int = 0  # manifests did not always record it
     unchanged: int
+    captioned_before: int = 0  # images with captions; manifests did not always record it
+    model_before: int | None = None  # the version of the previous version's model
 
 
 class RefusedImage(BaseModel):
@@ -79,6 +81,7 @@ class Manifest(BaseModel):
     follow_links: bool = False  # out of the folder of the images
     model: IndexModel
     images: int
+    captioned: int | None = None  # images with captions; manifests did not always record it
     dimension: int
     preprocessing: str
     parts: dict[str, str] = {}

@@ -73,6 +73,7 @@ def publish(
     check_owner(workspace, name, collection, moved)
     before = _undamaged(workspace, name)
     changes = _compare(workspace, before, images)
+    captions = captions_of(images)
     _check_shrink(_recorded(workspace, name), collection, images.num_rows, changes.removed, allow_shrink)
     draft = Manifest(
         name=name,
@@ -83,14 +84,15 @@ def publish(
         follow_links=follow_links,
         model=model,
         images=images.num_rows,
+        captioned=_captioned(captions),
         dimension=pq.read_schema(embeddings).field("embedding").type.list_size,
         preprocessing=preprocessing,
         approximate_from=approximate_from,
         changes=changes,
         refused=tuple(refused),
     )
-    if before is not None and _is_same(before, draft) and index_captions(workspace, before) == captions_of(images):
-        return before.model_copy(update={"changes": changes})
+    if before is not None and _is_same(before, draft) and index_captions(workspace, before) == captions:
+        return before.model_copy(update={"changes": changes, "captioned": draft.captioned})
     manifest = _write_checked(workspace, images, embeddings, draft, listed, approximate)
     make_current(workspace, name, manifest.version)
     return manifest
@@ -135,7 +137,7 @@ def _check_shrink(before: Manifest | None, collection: str, images: int, removed
 
 def _is_same(before: Manifest, draft: Manifest) -> bool:
     """Return whether a new version would have the contents of the previous one."""
-    own = {"version", "created_at", "parts", "raw", "changes", "approximate", "approximate_from"}
+    own = {"version", "created_at", "parts", "raw", "changes", "approximate", "approximate_from", "captioned"}
     unchanged = draft.changes.unchanged == before.images == draft.images
     unchanged &= (before.approximate is not None) == draft.is_large
     return unchanged and before.model_dump(exclude=own) == draft.model_dump(exclude=own)
@@ -158,7 +160,13 @@ def _compare(workspace: Workspace, before: Manifest | None, images: pa.Table) ->
         removed=removed.total() - renamed,
         renamed=renamed + moved,
         unchanged=unchanged,
+        captioned_before=0 if before is None else _captioned(index_captions(workspace, before)),
+        model_before=None if before is None else before.model.version,
     )
+
+
+def _captioned(captions: pa.ChunkedArray) -> int:
+    return len(captions) - int(captions.null_count)
 
 
 def _files(rows: pa.Table) -> dict[str, tuple[str, str]]:

@@ -2,7 +2,7 @@
 
 import codecs
 from collections.abc import Mapping, Sequence
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
@@ -45,6 +45,11 @@ class CollectionConfig(BaseModel):
         if isinstance(self.caption_column, str):
             return (self.caption_column,)
         return self.caption_column or ()
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """How tables are read: the settings that options of the command line replace."""
+        return self.model_dump(include={"image_column", "caption_column", "encoding"})
 
     def override(self, options: Mapping[str, str | Sequence[str]]) -> "CollectionConfig":
         """Return the settings with some of them replaced, as options of the command line do. Raises InputError."""

@@ -25,7 +25,7 @@ def require_captions(workspace: Workspace, collection: Artifact, split: str, *, 
         if count < minimum:
             raise InputError(
                 f"The {part} split has {count} images with captions, but at least {minimum} are needed to {purpose}; "
-                f"{_remedy(part)}."
+                f"{_remedy(part)}.{_unread(workspace, collection)}"
             )
 
 
@@ -42,6 +42,15 @@ def _captioned(workspace: Workspace, collection: Artifact, split: str) -> int:
 def _remedy(split: str) -> str:
     more = "add images with captions"
     return more if split == "train" else f"{more}, or draw more from train with --set collection.{split}_fraction"
+
+
+def _unread(workspace: Workspace, collection: Artifact) -> str:
+    """Name a file that was not read, since the missing captions may be in it."""
+    problems = read_table(folder_of(workspace, collection) / "problems.parquet", ["kind", "item", "detail"])
+    for problem in problems.to_pylist():
+        if problem["kind"] == "unused-file":
+            return f" {problem['item']}: {problem['detail']}."
+    return ""
 
 
 def problem_counts(workspace: Workspace, collection: Artifact) -> dict[str, int]:

@@ -87,3 +87,13 @@ def test_sections_are_read_by_their_former_names_too() -> None:
     assert former == config(v_v={"margin": 0.3}, vt_v={"batch": 7}, regression={"dimension": 8})
     with pytest.raises(ValidationError, match="ridge is the former name of regression"):
         config(ridge={"dimension": 8}, regression={"dimension": 9})
+
+
+def test_columns_of_the_training_are_used_unless_others_are_set() -> None:
+    trained = Config().with_columns({"caption_column": "Beschreibung", "encoding": "cp1252"})
+    assert Config().with_columns_of(trained).collection == trained.collection
+    own = Config().with_columns({"caption_column": "Titel"})
+    assert own.with_columns_of(trained) == own
+    assert own.with_columns_of(Config()) == own
+    other = Config(seed=3).with_columns_of(trained)
+    assert (other.seed, other.collection.caption_column) == (3, "Beschreibung")

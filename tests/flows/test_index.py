@@ -1,5 +1,7 @@
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image
 
+from storage.workspace import Workspace
 from tasks.collection import gather
 from tasks.images import loader
 from tests.command import scenekin
@@ -57,6 +60,8 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
         "name": "main",
         "version": 1,
         "images": 141,
+        "captioned": 140,
+        "captioned_before": 0,
         "added": 141,
         "changed": 0,
         "removed": 0,
@@ -273,3 +278,26 @@ def test_an_alias_or_version_names_the_model(trained_copy: Trained) -> None:
 @pytest.mark.parametrize("name", ["../main", "", "a/b", ".hidden"])
 def test_a_name_is_no_path(trained_copy: Trained, name: str) -> None:
     assert "Invalid index name" in trained_copy.run("index", "--name", name).sentence
+
+
+def test_captions_are_read_from_the_columns_of_the_training(trained_copy: Trained, tmp_path: Path) -> None:
+    """Unless they are set, and only on the collection that the model was trained on."""
+    photos = tmp_path / "photos" / trained_copy.collection.name
+    photos.mkdir(parents=True)
+    pictures = sorted((trained_copy.collection / "test").glob("*.jpg"))[:3]
+    for picture in pictures:
+        shutil.copy(picture, photos)
+    rows = [f"{picture.name};eine Beschreibung" for picture in pictures]
+    (photos / "liste.csv").write_text("\n".join(["Dateiname;Beschreibung", *rows]), encoding="utf-8")
+
+    def captioned(name: str, folder: Path) -> int:
+        outcome = scenekin("index", folder, "--name", name, "--workspace", trained_copy.workspace, "--json")
+        return int(outcome.answer["index"]["captioned"])
+
+    assert captioned("before", photos) == 0
+    settings = {"collection": {"caption_column": "Beschreibung"}}
+    with closing(sqlite3.connect(Workspace(trained_copy.workspace).mlflow_database)) as database, database:
+        database.execute("UPDATE model_version_tags SET value = ? WHERE key = 'config'", (json.dumps(settings),))
+    assert captioned("after", photos) == 3
+    elsewhere = photos.rename(photos.with_name("elsewhere"))
+    assert captioned("other", elsewhere) == 0

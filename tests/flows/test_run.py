@@ -24,7 +24,13 @@ FLOWS = {"train": train, "index": index, "evaluate": evaluate}
 def digest(workspace: Path, collection: Path, *, rehash: bool = False) -> str:
     """The digest that the stages of a run on the collection begin with."""
     with open_run(
-        "a test", workspace=str(workspace), collection=str(collection), images=None, runtime=Runtime(), rehash=rehash
+        "a test",
+        workspace=str(workspace),
+        collection=str(collection),
+        images=None,
+        runtime=Runtime(),
+        rehash=rehash,
+        new=True,
     ) as run:
         return digest_collection(run.workspace, run.source)
 
@@ -71,7 +77,7 @@ def test_libraries_write_inside_the_workspace_only(tmp_path: Path) -> None:
     before = tempfile.gettempdir(), os.environ.get("MPLCONFIGDIR")
     with (
         open_run(
-            "a test", workspace=str(tmp_path / "w"), collection=str(tmp_path), images=None, runtime=Runtime()
+            "a test", workspace=str(tmp_path / "w"), collection=str(tmp_path), images=None, runtime=Runtime(), new=True
         ) as run,
         tempfile.NamedTemporaryFile() as file,
     ):
@@ -97,3 +103,12 @@ def test_a_run_waits_for_a_busy_workspace(tmp_path: Path) -> None:
         order.append("first")
     waiting.join(30)
     assert order == ["first", "second"]
+
+
+@pytest.mark.parametrize("command", ["index", "evaluate"])
+def test_a_command_in_the_wrong_folder_leaves_no_workspace(command: str, tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    outcome = scenekin(command, tmp_path / "photos", "--workspace", tmp_path / "new")
+    assert "No such workspace" in outcome.sentence
+    assert "change to the folder in which you ran `scenekin train`" in outcome.sentence
+    assert not (tmp_path / "new").exists()

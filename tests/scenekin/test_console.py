@@ -94,12 +94,21 @@ def test_indexing_again_counts_refusals_that_are_known(trained_copy: Trained) ->
     assert len(scenekin(*command, "--json").answer["refused"]) == 2
 
 
-def test_renames_are_counted_where_the_index_tells_them() -> None:
+@pytest.mark.parametrize(
+    ("counts", "changes"),
+    [
+        ({"added": 1, "changed": 2, "renamed": 10}, "1 added, 2 changed, 10 renamed"),
+        ({}, "no changes"),
+        ({"captioned": 1276, "captioned_before": 1}, "1,275 captions added"),
+        ({"captioned_before": 3, "model_before": 2}, "3 captions removed, model 1 instead of 2"),
+    ],
+)
+def test_what_changed_is_counted(counts: dict[str, int], changes: str) -> None:
     from flows.results import IndexResult, ModelVersion
 
-    counts = {"name": "main", "version": 2, "images": 20, "added": 1, "changed": 2, "removed": 0, "unchanged": 7}
+    none = dict.fromkeys(("added", "changed", "renamed", "removed", "unchanged", "captioned", "captioned_before"), 0)
     result = IndexResult(
-        index={**counts, "renamed": 10},
+        index={"name": "main", "version": 2, "images": 20, "model_before": 1, **none, **counts},
         model=ModelVersion(name="scenekin", version=1),
         refused=[],
         problem_counts={"no-caption": 1200, "bad-row": 1},
@@ -107,6 +116,6 @@ def test_renames_are_counted_where_the_index_tells_them() -> None:
         stages=[],
     )
     assert index_text(result).splitlines() == [
-        "Index main version 2: 20 images (1 added, 2 changed, 10 renamed), 0 refused, 1.5 s",
+        f"Index main version 2: 20 images ({changes}), 0 refused, 1.5 s",
         "  problems: 1,200 no-caption, 1 bad-row; `scenekin check` lists them",
     ]

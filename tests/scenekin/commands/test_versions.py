@@ -31,7 +31,7 @@ def test_versions_are_listed(workspace: Workspace) -> None:
     answer = versions(workspace, "--json").answer
     assert versions(workspace, "list", "--json").answer == answer
     assert answer.keys() == {"versions"}
-    keys = {"version", "images", "model", "created_at", "recall", "current"}
+    keys = {"version", "images", "captioned", "model", "created_at", "collection", "recall", "current"}
     assert [row.keys() for row in answer["versions"]] == 3 * [keys]
     assert [row["recall"] for row in answer["versions"]] == [None, None, None]
     assert [row["images"] for row in answer["versions"]] == [10, 11, 12]
@@ -47,8 +47,9 @@ def test_going_back_answers_with_the_versions(workspace: Workspace) -> None:
     assert "before 1 to go back to" in versions(workspace, "rollback", "--json").sentence
     assert in_use(versions(workspace, "rollback", "--to", 3, "--json")) == [3]
     assert in_use(versions(workspace, "--json")) == [3]
-    confirmed, *listed = versions(workspace, "rollback", "--to", 1).out.splitlines()
+    confirmed, missing, *listed = versions(workspace, "rollback", "--to", 1).out.splitlines()
     assert confirmed == "Index main is now version 1."
+    assert missing.startswith("The images of the index were in /images, which no longer exists; if they were moved,")
     assert [line[0] for line in listed] == ["*", " ", " "]
 
 
@@ -105,3 +106,11 @@ def test_the_workspace_has_to_be_writable_to_go_back(workspace: Workspace) -> No
     (workspace.root / WORKSPACE_MARK).mkdir()  # no file can take its place
     assert f"Cannot write to the workspace {workspace.root}" in versions(workspace, "rollback").sentence
     assert in_use(versions(workspace, "--json")) == [3]
+
+
+def test_versions_from_different_places_name_them(tmp_path: Path) -> None:
+    space = Workspace(tmp_path)
+    publish_images(space, TEN)
+    publish_images(space, TEN, collection=str(tmp_path), images_root=str(tmp_path), moved=True)
+    assert "Version 2 was made from" in versions(space).out
+    assert "The images of the index were in" not in versions(space, "rollback", "--to", 2).out

@@ -305,3 +305,12 @@ def test_it_searches_without_a_script(browser: Browser, address: str, trained: T
         expect(page.locator("h2 small")).to_have_text("more of boat, tree")
         page.locator(".picture").first.click()
         expect(page).to_have_url(re.compile(r"\?id=[^&]*$"))
+
+
+@pytest.mark.parametrize("viewport", [{"width": 1280, "height": 900}, PHONE])
+def test_a_long_phrase_stays_in_its_field(browser: Browser, address: str, viewport: dict[str, int]) -> None:
+    phrase = "a group of children playing near a zeppelin in the rain"
+    with opened(browser, address, f"/?{urlencode({'text': 'dog', 'add': phrase})}", viewport=viewport) as page:
+        expect(page.locator(".chips span").first).to_have_text(phrase)
+        for box in ("#search", "main", "html"):
+            assert page.evaluate(f"(e => e.scrollWidth - e.clientWidth)(document.querySelector('{box}'))") <= 0

@@ -238,3 +238,18 @@ def test_an_unexpected_error_is_an_internal_error(trained: Trained, monkeypatch:
     response = client.get("/api/index")
     assert (response.status_code, response.json()) == (500, {"detail": "Internal error; see the server's log."})
     assert response.headers.items() >= SECURITY_HEADERS.items()
+
+
+def test_a_result_shows_its_folder(client: TestClient) -> None:
+    assert '>copy.jpg</p>\n<p class="folder" title="extra/copy.jpg">extra</p>' in client.get("/").text
+
+
+def test_missing_images_are_reported(trained_copy: Trained) -> None:
+    trained_copy.run("index", "--name", "copy")
+    with client_of(trained_copy, "copy") as client:
+        missing = "The images of this index cannot be found"
+        assert missing not in client.get("/").text
+        trained_copy.collection.rename(trained_copy.collection.with_name("moved"))
+        page = client.get("/").text
+        assert missing in page
+        assert str(trained_copy.collection) not in page  # visitors need not know where

@@ -242,7 +242,13 @@ def test_renames_are_matched_by_bytes_one_to_one(workspace: Workspace) -> None:
     publish_images(workspace, {"a.jpg": "one", "b.jpg": "one", "c.jpg": "two", "d.jpg": "three"})
     images = {"a.jpg": "two", "x.jpg": "one", "y.jpg": "three", "z.jpg": "three", "new.jpg": "new"}
     changes = publish_images(workspace, images, allow_shrink=True).changes
-    assert changes.model_dump() == {"added": 2, "changed": 1, "removed": 1, "renamed": 2, "unchanged": 0}
+    assert changes.model_dump(exclude={"captioned_before", "model_before"}) == {
+        "added": 2,
+        "changed": 1,
+        "removed": 1,
+        "renamed": 2,
+        "unchanged": 0,
+    }
     assert changes.added + changes.changed + changes.renamed + changes.unchanged == 5
     assert changes.removed + changes.changed + changes.renamed + changes.unchanged == 4
 
