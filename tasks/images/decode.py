@@ -294,4 +294,5 @@ def _blocks(values: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _finite(block: np.ndarray) -> np.ndarray:
-    return np.nan_to_num(block.astype(np.float64), posinf=0, neginf=0)
+    with np.errstate(invalid="ignore"):  # of NaNs that signal
+        return np.nan_to_num(block.astype(np.float64), posinf=0, neginf=0)

@@ -192,6 +192,11 @@ def test_float_pixels_that_are_no_number_leave_the_others_as_they_are() -> None:
     assert rgb(encode(Image.fromarray(values), "tiff"))[0, :, 0].tolist() == [0, 51, 255, 0, 0, 0]
 
 
+def test_a_signalling_nan_is_ignored() -> None:
+    value_HW = np.array([[0x7F800001, 0x3F800000]], np.uint32).view(np.float32)
+    assert np.unique(rgb(encode(Image.fromarray(value_HW), "tiff"))).tolist() == [0, 255]
+
+
 @pytest.mark.parametrize("format", ["gif", "png", "tiff", "webp"])
 def test_the_first_frame_stands_for_all(format: str) -> None:
     first, later = flat("red"), [flat("blue"), flat("green")]
