@@ -15,7 +15,6 @@ import torch
 from PIL import Image
 
 from scenekin.errors import MissingImage, NoTextModel
-from storage.errors import StorageError
 from storage.index.images import read_image
 from storage.index.manifest import Manifest
 from storage.index.rows import approximate_file, index_captions, index_rows, index_vectors, vectors_intact
@@ -66,7 +65,7 @@ class Searcher:
         rows = index_rows(workspace, manifest, ["image_id", "path"])
         self.image_ids: list[str] = rows["image_id"].to_pylist()
         self.paths: list[str] = rows["path"].to_pylist()
-        self._opened_ND = index_vectors(workspace, manifest)
+        self._embedding_ND = index_vectors(workspace, manifest)
         LOGGER.info("Opened index %s version %d: %d images", manifest.name, manifest.version, manifest.images)
 
     def __repr__(self) -> str:
@@ -257,16 +256,27 @@ class Searcher:
         """
         approximate = self.manifest.approximate
         found = approximate.effort(top, recall) if approximate is not None and recall < 1 else None
-        return found if found is not None and self._approximate is not None else (0, 1.0)
+        return found if found is not None and self._approximate_intact() else (0, 1.0)
 
     @cached_property
-    def _approximate(self) -> Any:
+    def _approximate(self) -> tuple[Any, Path, int] | None:
+        """The approximate index, its file and the bytes of that."""
         file = approximate_file(self.workspace, self.manifest)
         if file is None:
             return None
         from tasks.search.approximate import load as load_approximate  # noqa: PLC0415  few indexes need faiss
 
-        return load_approximate(file)
+        return load_approximate(file), file, file.stat().st_size
+
+    def _approximate_intact(self) -> bool:
+        """Whether there is an approximate index of full size: reading a mapped file beyond its end kills the process.
+
+        A file that was removed or replaced stays readable.
+        """
+        if self._approximate is None:
+            return False
+        _, file, size = self._approximate
+        return not file.exists() or file.stat().st_size >= size
 
     def nearest(self, query: Query, top: int = 10, recall: float = RECALL) -> list[Result]:
         """The `top` images nearest to a query, best first, equal scores by id."""
@@ -286,10 +296,10 @@ class Searcher:
         if not 0 <= recall <= 1:
             raise InputError(f"recall must be between 0 and 1, not {recall}.")
         probes, _ = self.effort(top, recall)
-        if probes:
+        if probes and self._approximate is not None:
             from tasks.search.approximate import rank_approximately  # noqa: PLC0415  few indexes need faiss
 
-            row_BT, score_BT = rank_approximately(self._approximate, query_BD, self._embedding_ND, top, probes)
+            row_BT, score_BT = rank_approximately(self._approximate[0], query_BD, self._embedding_ND, top, probes)
         else:
             row_BT, score_BT = rank(query_BD, self._embedding_ND, top)
         return row_BT, np.minimum(score_BT, 1)
@@ -298,13 +308,6 @@ class Searcher:
         """embedding_BD of indexed images by their rows."""
         embedding_BD: np.ndarray = self._embedding_ND[rows].astype(np.float32)
         return embedding_BD
-
-    @property
-    def _embedding_ND(self) -> np.ndarray:
-        """The vectors. Raises StorageError instead of reading a truncated file, which would kill the process."""
-        if not vectors_intact(self.workspace, self.manifest):
-            raise StorageError(f"The vectors of the index {self.manifest.name!r} were truncated; open it again.")
-        return self._opened_ND
 
     def search(
         self,

@@ -31,7 +31,7 @@ RESULT = {
     "neighbours": "nearest_neighbours",
     "searching": "100.00%",
 }
-SLOW = {"load", "paper_table", "updating", "visual_genome"}
+SLOW = {"fuzz", "load", "paper_table", "updating", "visual_genome"}
 
 
 def test_every_script_is_run() -> None:
@@ -66,6 +66,14 @@ def test_reading_visual_genome_is_compared_with_loading_it() -> None:
     assert [line.split()[0] for line in run_script("visual_genome", "--images", 20, "--regions", 2).splitlines()] == [
         *("20", "seconds", "json.load", "reader", "check"),
     ]
+
+
+def test_broken_pictures_and_requests_are_refused(trained: Trained) -> None:
+    pictures = run_script("fuzz", "pictures", "--count", 100)
+    requests = run_script("fuzz", "requests", "--count", 100, "--sockets", 0, "--workspace", trained.workspace)
+    assert "pictures: 100 in" in pictures
+    assert "requests: 100 in" in requests
+    assert all("0 failures" in printed for printed in (pictures, requests))
 
 
 @pytest.mark.slow

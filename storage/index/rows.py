@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from storage.atomic import fresh_file
 from storage.index.manifest import APPROXIMATE, RAW, Manifest
+from storage.index.vector_file import VectorFile
 from storage.index.verify import changed_files
 from storage.tables import matrix, read_table
 from storage.workspace import Workspace
@@ -34,15 +35,14 @@ def captions_of(rows: pa.Table) -> pa.ChunkedArray:
     return pa.chunked_array([pa.nulls(rows.num_rows, pa.string())])
 
 
-def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
-    """Return embedding_ND, float16, of a version in id order; memory-mapped from IN_MEMORY bytes on.
+def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray | VectorFile:
+    """Return embedding_ND, float16, of a version in id order; from IN_MEMORY bytes on, rows are read when needed.
 
-    The raw file is rebuilt from the parts if it is missing or damaged. Reading a mapped file that is truncated later
-    kills the process: see `vectors_intact`.
+    The raw file is rebuilt from the parts if it is missing or damaged.
     """
     shape = manifest.images, manifest.dimension
     if not manifest.images:
-        return np.empty(shape, np.float16)  # an empty file cannot be mapped
+        return np.empty(shape, np.float16)
     folder = _folder(workspace, manifest)
     if changed_files(folder, manifest.raw):
         with fresh_file(folder / RAW) as temporary, temporary.open("wb") as raw:
@@ -50,13 +50,13 @@ def index_vectors(workspace: Workspace, manifest: Manifest) -> np.ndarray:
                 matrix(read_table(folder / part, ["embedding"])["embedding"]).tofile(raw)
     if _size(manifest) < IN_MEMORY:
         return np.fromfile(folder / RAW, np.float16).reshape(shape)
-    return np.memmap(folder / RAW, np.float16, "c", shape=shape)  # copy-on-write: torch warns of read-only memory
+    return VectorFile(folder / RAW, shape, manifest.name)
 
 
 def vectors_intact(workspace: Workspace, manifest: Manifest) -> bool:
-    """Return whether vectors opened earlier can be read: they are in memory, or their mapped file has its full size.
+    """Return whether vectors opened earlier can be read: they are in memory, or their file has its full size.
 
-    A file that was removed or replaced stays readable for those who mapped it.
+    A file that was removed or replaced stays readable for those who opened it.
     """
     if _size(manifest) < IN_MEMORY:
         return True

@@ -1,6 +1,7 @@
 """Decodes bytes into an upright RGB image; the only decoder, used for training, indexing and queries alike."""
 
 import io
+import math
 import threading
 import warnings
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
+from PIL.TiffImagePlugin import TiffImageFile
 
 from tasks.errors import InputError
 from tasks.images.signatures import is_heic
@@ -17,14 +19,25 @@ MAX_PIXELS = 178_956_970
 BACKGROUND = (255, 255, 255)  # shown behind transparent pixels
 BLOCK = 2**20  # high-depth pixels scaled at a time
 LARGE = 2**28  # bytes; images that take more are decoded one at a time
+FORMATS = ("AVIF", "BMP", "GIF", "HEIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")  # others may contain anything
 BYTES_PER_PIXEL = {"RGB": 4, "1": 5, "L": 5, "P": 5, "RGBA": 8, "RGBX": 8, "CMYK": 8, "YCbCr": 8, "LAB": 8}
+BUFFERED = {"WEBP": 17, "AVIF": 18, "HEIF": 16}  # bytes per pixel of formats whose libraries keep further copies
+PHOTOGRAPH, BITS = 11, 8  # the same of HEIC as phones write it, with 8 bits and without transparency
 
 MIN_SCAN = 100_000  # pixels; a scan of fewer costs as much
+HEADER_READS, DATA_READS = 2**18, 2**20  # Pillow reads the parts of a file one by one
+COMMENT = 1000
+
+TILEWIDTH, TILELENGTH = 322, 323  # TIFF tags
+SOS = 0xDA  # JPEG markers
+START_OF_FRAME = {*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC}
+PROGRESSIVE = {0xC2, 0xC6, 0xCA, 0xCE}
 
 _LARGE_DECODING = threading.Lock()
 
-# Images over MAX_PIXELS are refused below, so Pillow's warning about smaller ones is not needed.
+# Pillow warns of large images, which are refused below over MAX_PIXELS, and of damage that decoding survives.
 warnings.filterwarnings("ignore", category=Image.DecompressionBombWarning)
+warnings.filterwarnings("ignore", module=r"PIL\.\w+ImagePlugin")
 
 
 with suppress(ImportError):  # HEIC needs an optional package; Pillow itself reads AVIF
@@ -51,18 +64,20 @@ class Budget:
     """Limits that are checked before an image is decoded.
 
     `side` and `pixels` are those of the stored image, `memory` is in bytes and includes the conversion to RGB, `scans`
-    limits the scans of a progressive JPEG times its pixels. Of an animation only the first frame is ever decoded.
+    limits the scans of a progressive JPEG times its pixels, `slow` the bytes of a file that Pillow decodes in Python.
+    Of an animation only the first frame is ever decoded.
     """
 
     side: int = 65_535
     pixels: int = MAX_PIXELS
     memory: int = 2**30
     scans: int = 1_500_000_000
+    slow: int = 2**24
 
 
 BUDGET = Budget()
 UPLOAD_SIDE = 1280  # pixels that an uploaded image is reduced to at least
-UPLOADS = Budget(memory=2**28, scans=500_000_000)
+UPLOADS = Budget(memory=2**29, scans=500_000_000, slow=2**20)
 
 
 def decode(data: bytes, budget: Budget = BUDGET) -> Image.Image:
@@ -121,18 +136,17 @@ def _opened(data: bytes, budget: Budget, side: int | None = None) -> Iterator[tu
     """Open an image within the budget, JPEG reduced to no less than `side`, with its stored size."""
     with refusing():
         try:
-            opened = Image.open(io.BytesIO(data))
+            stream = _Stream(data)
+            opened = Image.open(stream, formats=[name for name in FORMATS if name != "HEIF" or name in Image.OPEN])
         except UnidentifiedImageError:
             raise UnreadableImage(_why_unidentified(data)) from None
         with opened as image:
-            if image.format == "EPS":
-                raise UnreadableImage("PostScript files are not opened; convert the file to an image")
             stored = image.size
             _require_size(stored, budget)
             if side is not None:
                 scale = side / max(stored)
                 image.draft(None, (max(1, round(stored[0] * scale)), max(1, round(stored[1] * scale))))
-            memory = _memory(image, stored)
+            memory = _memory(image, stored, data)
             if memory > budget.memory:
                 needed, limit = (f"{size / 1e6:,.0f} MB" for size in (memory, budget.memory))
                 raise UnreadableImage(
@@ -140,6 +154,10 @@ def _opened(data: bytes, budget: Budget, side: int | None = None) -> Iterator[tu
                 )
             if image.format in ("JPEG", "MPO") and _scans(data) * max(stored[0] * stored[1], MIN_SCAN) > budget.scans:
                 raise UnreadableImage("the JPEG has too many scans for its size; save it again")
+            work = _python_work(image, data)
+            if work > budget.slow:
+                raise UnreadableImage(f"decoding this kind of {image.format} takes too long; save it as PNG")
+            stream.reads_left = math.inf if work else DATA_READS
             with _LARGE_DECODING if memory > LARGE else nullcontext():
                 yield image, stored
 
@@ -152,12 +170,39 @@ def _require_size(size: tuple[int, int], budget: Budget) -> None:
         raise UnreadableImage(f"{width} x {height} pixels exceed the limit of {budget.pixels:,}")
 
 
-def _memory(image: Image.Image, stored: tuple[int, int]) -> int:
-    """Return the bytes that decoding and converting to RGB take at most; a progressive JPEG is buffered in full."""
+def _memory(image: Image.Image, stored: tuple[int, int], data: bytes) -> int:
+    """Return the bytes that decoding and converting to RGB take at most."""
     mode = image.mode.partition(";")[0]
     per_pixel = 9 if mode == "P" and image.has_transparency_data else BYTES_PER_PIXEL.get(mode, 14)
-    buffered = 6 * stored[0] * stored[1] if image.info.get("progressive") else 0
-    return image.width * image.height * per_pixel + buffered
+    buffered = BUFFERED.get(image.format or "", 0)
+    if image.format == "HEIF" and mode == "RGB" and image.info.get("bit_depth") == BITS:
+        buffered = PHOTOGRAPH
+    memory = image.width * image.height * max(per_pixel, buffered)
+    if image.format in ("JPEG", "MPO") and _has_several_scans(data):
+        memory += 6 * stored[0] * stored[1]  # all coefficients are kept until the last scan
+    if isinstance(image, TiffImageFile):
+        width, height = (image.tag_v2.get(tag, 0) for tag in (TILEWIDTH, TILELENGTH))
+        memory += 8 * int(width) * int(height)  # a tile may be larger than the image
+    return memory
+
+
+def _has_several_scans(data: bytes) -> bool:
+    """Return whether the first scan of a JPEG is progressive or lacks some of its components.
+
+    Finds the markers as libjpeg does: bytes between segments are skipped.
+    """
+    place, components = 2, 0
+    while (place := data.find(b"\xff", place)) >= 0 and place + 9 < len(data):
+        marker = data[place + 1]
+        if marker == SOS:
+            return data[place + 4] < components
+        if marker in START_OF_FRAME:
+            components = data[place + 9]
+            if marker in PROGRESSIVE:
+                return True
+        is_segment = marker not in (0x00, 0x01, 0xFF) and not 0xD0 <= marker <= 0xD8
+        place += 2 + int.from_bytes(data[place + 2 : place + 4]) if is_segment else 1
+    return False
 
 
 def _scans(data: bytes) -> int:
@@ -165,9 +210,31 @@ def _scans(data: bytes) -> int:
     return data.count(b"\xff\xda")
 
 
+def _python_work(image: Image.Image, data: bytes) -> int:
+    """Return how many bytes Python code decodes; a comment in a text PPM takes as long as COMMENT bytes."""
+    codecs = {tile[0] for tile in getattr(image, "tile", ())}
+    if codecs.isdisjoint(Image.DECODERS):
+        return 0
+    return len(data) + COMMENT * (data.count(b"#") if "ppm_plain" in codecs else 0)
+
+
+class _Stream(io.BytesIO):
+    """The bytes of an image file, of which only so many parts are read."""
+
+    reads_left: float = HEADER_READS
+
+    def read(self, size: int | None = -1, /) -> bytes:
+        self.reads_left -= 1
+        if self.reads_left < 0:
+            raise UnreadableImage("it consists of too many parts")
+        return super().read(size)
+
+
 def _why_unidentified(data: bytes) -> str:
     if is_heic(data):
         return 'HEIC images need an extra: pip install "scenekin[heif]"'
+    if data.startswith((b"%!PS", b"\xc5\xd0\xd3\xc6")):
+        return "PostScript files are not opened; convert the file to an image"
     return "not an image, or of an unknown type" if data else "empty file"
 
 
@@ -227,4 +294,5 @@ def _blocks(values: np.ndarray) -> Iterator[np.ndarray]:
 
 
 def _finite(block: np.ndarray) -> np.ndarray:
-    return np.nan_to_num(block.astype(np.float64), posinf=0, neginf=0)
+    with np.errstate(invalid="ignore"):  # of NaNs that signal
+        return np.nan_to_num(block.astype(np.float64), posinf=0, neginf=0)

@@ -11,7 +11,7 @@ import faiss
 import numpy as np
 
 from tasks.errors import InputError
-from tasks.search.ranking import rank
+from tasks.search.ranking import Vectors, rank
 
 FLAT_ROWS = 4_000_000  # for more, lists store codes
 BLOCK_ROWS = 65_536
@@ -51,7 +51,7 @@ def load(file: Path) -> Any:
 
 
 def rank_approximately(
-    index: Any, query_BD: np.ndarray, embedding_ND: np.ndarray, top: int, probes: int
+    index: Any, query_BD: np.ndarray, embedding_ND: Vectors, top: int, probes: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return (row_BT, score_BT) as `rank` does, but only of the candidates in the `probes` lists nearest to a query.
 

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from tasks.search.ranking import exact_scores, float32_scores
+from tasks.search.ranking import Vectors, exact_scores, float32_scores
 
 BLOCK_ROWS = 2048  # 16 MB of scores
 PAIRS = 2**20  # collected before they are merged into groups
@@ -30,14 +30,14 @@ class Duplicates:
 
 
 def find_duplicates(
-    embedding_ND: np.ndarray,
+    embedding_ND: Vectors,
     digests_N: Sequence[str],
     threshold: float,
     on_step: Callable[[int], None] = lambda _: None,
 ) -> Duplicates:
     """Group images whose cosine is at least `threshold` or whose digests are equal.
 
-    `embedding_ND`, of unit length, may be a float16 memory map. Memory does not grow with the number of pairs.
+    `embedding_ND`, of unit length, may be float16. Memory does not grow with the number of pairs.
     """
     count = len(embedding_ND)
     seen: dict[str, int] = {}
@@ -59,7 +59,7 @@ def find_duplicates(
 
 
 def near_pairs(
-    embedding_ND: np.ndarray, include_N: np.ndarray, threshold: float, on_step: Callable[[int], None]
+    embedding_ND: Vectors, include_N: np.ndarray, threshold: float, on_step: Callable[[int], None]
 ) -> Iterator[Pairs]:
     """Yield (row_P, other_P, score_P), row < other, of pairs in `include_N` with a cosine of at least `threshold`."""
     for start in range(0, len(embedding_ND), BLOCK_ROWS):

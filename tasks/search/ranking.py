@@ -4,12 +4,14 @@ import os
 from concurrent.futures import ThreadPoolExecutor, wait
 from functools import partial
 from threading import Barrier, Lock
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 
 QUERIES, BLOCK_ROWS = 1024, 2048  # per block: 8 MB of scores fit into a cache
 FEW, FEW_ROWS = 8, 2**20  # for so few queries, float16 products of larger blocks are faster than casting to float32
+FILE_ROWS = 8192  # the same where vectors are read from a file
 GROUP = 16  # scores represented by their maximum
 LONGEST = 1.01  # upper bound of a stored vector's length: unit length, rounded to float16
 VALUES = 2**18  # of candidates per step: the allocator keeps and reuses small arrays
@@ -19,12 +21,24 @@ _POOLS: dict[tuple[int, int], ThreadPoolExecutor] = {}  # by process and number 
 _POOL_LOCK = Lock()
 
 
-def rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+class Vectors(Protocol):
+    """embedding_ND: an array, or a file of which rows are read when needed."""
+
+    @property
+    def dtype(self) -> Any:
+        """float16 or float32."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, rows: Any, /) -> Any: ...
+
+
+def rank(query_BD: np.ndarray, embedding_ND: Vectors, top: int) -> tuple[np.ndarray, np.ndarray]:
     """Return (row_BT, score_BT) of the largest cosines, best first, ties by row; T = min(top, N).
 
     A score is the product in float64, rounded to float32, so it depends only on the two vectors, never on other
-    queries, blocks or threads. `embedding_ND`, of unit length, may be a float16 memory map; it is read once per 1,024
-    queries, one block at a time.
+    queries, blocks or threads. `embedding_ND`, of unit length, is read once per 1,024 queries, one block at a
+    time.
     """
     top, threads = min(top, len(embedding_ND)), torch.get_num_threads()
     size = min(QUERIES, max(1, -(-len(query_BD) // threads)))
@@ -55,10 +69,11 @@ def _pool(threads: int) -> ThreadPoolExecutor:
         return _POOLS[os.getpid(), threads]
 
 
-def _rank(query_BD: np.ndarray, embedding_ND: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+def _rank(query_BD: np.ndarray, embedding_ND: Vectors, top: int) -> tuple[np.ndarray, np.ndarray]:
     row_BT, score_BT = np.empty((len(query_BD), 0), np.int64), np.empty((len(query_BD), 0), np.float32)
     few = 0 < len(query_BD) <= FEW and embedding_ND.dtype == np.float16
-    rows, rough_scores = (FEW_ROWS, float16_scores) if few else (BLOCK_ROWS, float32_scores)
+    few_rows = FEW_ROWS if isinstance(embedding_ND, np.ndarray) else FILE_ROWS
+    rows, rough_scores = (few_rows, float16_scores) if few else (BLOCK_ROWS, float32_scores)
     for start in range(0, len(embedding_ND) if top else 0, rows):
         block_RD = embedding_ND[start : start + rows]
         rough_BR, error_B = rough_scores(query_BD, block_RD)

@@ -1,5 +1,6 @@
 """An index so large, by its settings, that it has an approximate one."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -55,6 +56,14 @@ def test_it_never_answers_below_what_is_asked_for(searcher: Searcher, monkeypatc
     for top, recall in ((10, 1.0), (10, min(1.0, best + 1e-9)), (101, 0.0)):
         assert searcher.effort(top, recall) == (0, 1.0)
         assert len(searcher.nearest(searcher.query(image_id="0000.jpg"), top, recall)) == top
+
+
+def test_a_truncated_approximate_index_is_not_read(workspace: Workspace, searcher: Searcher) -> None:
+    query = searcher.query(image_id="0000.jpg")
+    assert searcher.effort(10, 0.5)[0] > 0
+    os.truncate(workspace.index / "main" / "1" / "approximate.faiss", 0)  # reading it would kill the process
+    assert searcher.effort(10, 0.5) == (0, 1.0)
+    assert searcher.nearest(query, recall=0.5) == searcher.nearest(query, recall=1)
 
 
 def test_the_api_looks_at_as_much_as_it_is_asked_for(

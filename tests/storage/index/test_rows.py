@@ -9,6 +9,7 @@ import pytest
 from storage.checksum import file_digest
 from storage.index import rows
 from storage.index.rows import index_rows, index_vectors, vectors_intact
+from storage.index.vector_file import VectorFile
 from storage.index.versions import current_manifest
 from storage.workspace import Workspace
 from tests.indexes import DIMENSION, PART, TEN, counts, publish_images, vector
@@ -94,15 +95,13 @@ def test_a_searcher_survives_the_truncation_of_its_vectors(workspace: Workspace,
     assert (done.returncode, done.stdout) == (0, out), done.stderr
 
 
-def test_large_vectors_are_mapped_and_small_ones_are_in_memory(
+def test_large_vectors_stay_in_their_file_and_small_ones_are_in_memory(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     manifest = publish_images(workspace)
-    assert not isinstance(index_vectors(workspace, manifest), np.memmap)
+    assert isinstance(index_vectors(workspace, manifest), np.ndarray)
     monkeypatch.setattr(rows, "IN_MEMORY", 80)
-    mapped_ND = index_vectors(workspace, manifest)
-    assert isinstance(mapped_ND, np.memmap)
+    assert isinstance(index_vectors(workspace, manifest), VectorFile)
     assert vectors_intact(workspace, manifest)
     (workspace.index / "main" / "1" / "vectors.f16").unlink()
     assert vectors_intact(workspace, manifest)
-    assert (mapped_ND[0] == vector("sha-0")).all()

@@ -1,12 +1,16 @@
 import json
 import os
+import re
 import struct
+import sys
 import threading
 import time
 import tracemalloc
 import zlib
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -188,6 +192,11 @@ def test_float_pixels_that_are_no_number_leave_the_others_as_they_are() -> None:
     assert rgb(encode(Image.fromarray(values), "tiff"))[0, :, 0].tolist() == [0, 51, 255, 0, 0, 0]
 
 
+def test_a_signalling_nan_is_ignored() -> None:
+    value_HW = np.array([[0x7F800001, 0x3F800000]], np.uint32).view(np.float32)
+    assert np.unique(rgb(encode(Image.fromarray(value_HW), "tiff"))).tolist() == [0, 255]
+
+
 @pytest.mark.parametrize("format", ["gif", "png", "tiff", "webp"])
 def test_the_first_frame_stands_for_all(format: str) -> None:
     first, later = flat("red"), [flat("blue"), flat("green")]
@@ -255,9 +264,38 @@ def progressive(scans: int, width: int = 64, height: int = 64) -> bytes:
     return data[:last] + data[last:-2] * scans + data[-2:]
 
 
+def in_icon(png: bytes) -> bytes:
+    """An ICO file that says it is small."""
+    return struct.pack("<HHHBBBBHHII", 0, 1, 1, 16, 16, 0, 0, 1, 32, len(png), 22) + png
+
+
+def in_a_tile(side: int) -> bytes:
+    """A TIFF of 16 x 16 pixels in a larger tile."""
+    content = zlib.compress(bytes(256))
+    tags = {256: 16, 257: 16, 258: 8, 259: 8, 262: 1, 277: 1, 322: side, 323: side, 324: 8, 325: len(content)}
+    entries = b"".join(struct.pack("<HHII", tag, 4, 1, value) for tag, value in tags.items())
+    return b"II*\0" + struct.pack("<I", 8 + len(content)) + content + struct.pack("<H", len(tags)) + entries + bytes(4)
+
+
+def scan_by_scan(width: int, height: int) -> bytes:
+    """The header of a JPEG with one scan for each colour, behind a comment that looks like a scan."""
+
+    def segment(marker: int, content: bytes) -> bytes:
+        return struct.pack(">BBH", 0xFF, marker, len(content) + 2) + content
+
+    frame = struct.pack(">BHHB9B", 8, height, width, 3, 1, 0x11, 0, 2, 0x11, 0, 3, 0x11, 0)
+    scan = b"\xff" + segment(0xDA, bytes([1, 1, 0, 0, 63, 0]))
+    return b"\xff\xd8" + segment(0xFE, segment(0xDA, bytes([3]))) + segment(0xC0, frame) + scan + b"\xff\xd9"
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
+        (in_icon(bomb()), "of an unknown type"),
+        (in_a_tile(20_000), "takes 3,200 MB"),
+        (scan_by_scan(13_370, 13_370), "takes 1,[0-9]+ MB"),
+        (encode(flat("red", 8192, 8192), "webp"), "takes 1,141 MB"),
+        (b"P2 9 9 255\n" + b"#\n" * 20_000, "decoding this kind of PPM takes too long"),
         (bomb(178_956_970, 1), "178956970 x 1 pixels exceed the limit of 65,535 for a side"),
         (bomb(1, 70_000), "1 x 70000 pixels exceed"),
         (encode(flat((9,), 9000, 9000, mode="L").convert("F"), "tiff", compression="tiff_deflate"), "takes 1,134 MB"),
@@ -274,12 +312,19 @@ def test_what_exceeds_the_budget_is_refused_before_it_is_decoded(data: bytes, re
 
 
 def test_uploads_have_a_smaller_budget() -> None:
-    large = encode(flat("red", 9000, 8000))
+    large = encode(flat((1,), 12_000, 11_000, mode="1"))
     decode(large)
-    with pytest.raises(UnreadableImage, match="takes 288 MB, which exceeds the limit of 268 MB"):
+    with pytest.raises(UnreadableImage, match="takes 660 MB, which exceeds the limit of 537 MB"):
         check_budget(large, 64)
-    check_budget(encode(flat("red", 9000, 8000), "jpeg"), 64)  # reduced while it is decoded
+    check_budget(encode(flat((9,), 12_000, 11_000, mode="L"), "jpeg"), 64)  # reduced while it is decoded
+    with pytest.raises(UnreadableImage, match="takes too long; save it as PNG"):
+        check_budget(b"P6 600 600 254\n" + bytes(3 * 600 * 600), 64)
     check_budget(encode(noise(), "jpeg", progressive=True), 64)
+
+
+def test_a_file_of_millions_of_parts_is_refused() -> None:
+    with pytest.raises(UnreadableImage, match="it consists of too many parts"):
+        decode(b"\xff\xd8" + b"\xff" * 300_000)
 
 
 def test_usual_progressive_images_are_decoded() -> None:
@@ -316,6 +361,35 @@ def test_large_images_are_decoded_one_at_a_time(monkeypatch: pytest.MonkeyPatch)
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(decode, [encode(noise())] * 4))
     assert most == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux resets the peak of a process's memory")
+@pytest.mark.parametrize(
+    ("format", "mode", "options"),
+    [
+        ("jpeg", "RGB", {}),
+        ("jpeg", "RGB", {"progressive": True}),
+        ("png", "RGBA", {}),
+        ("gif", "P", {}),
+        ("webp", "RGB", {}),
+        ("avif", "RGBA", {"speed": 10, "subsampling": "4:4:4"}),
+        ("heif", "RGB", {}),
+        ("tiff", "F", {"compression": "tiff_lzw"}),
+    ],
+)
+def test_decoding_takes_no_more_memory_than_was_counted(format: str, mode: str, options: dict[str, Any]) -> None:
+    data = encode(Image.new(mode, (3000, 3000)), format, **options)
+    status = Path("/proc/self/status")
+
+    def kilobytes(name: str) -> int:
+        return int(re.findall(rf"{name}:\s+(\d+)", status.read_text())[0])
+
+    with module._opened(data, module.BUDGET) as (image, stored):
+        counted = module._memory(image, stored, data)
+    Path("/proc/self/clear_refs").write_text("5")
+    before = kilobytes("VmRSS")
+    decode(data)
+    assert 1024 * (kilobytes("VmHWM") - before) < counted + 2**23
 
 
 SEEDS = [
