@@ -46,9 +46,9 @@ def _remedy(split: str) -> str:
 
 def problem_counts(workspace: Workspace, collection: Artifact) -> dict[str, int]:
     """Return the number of problems of each kind."""
-    counts: dict[str, int] = json.loads((folder_of(workspace, collection) / "summary.json").read_text())[
-        "problem_counts"
-    ]
+    counts: dict[str, int] = json.loads(
+        (folder_of(workspace, collection) / "summary.json").read_text(encoding="utf-8")
+    )["problem_counts"]
     return counts
 
 
