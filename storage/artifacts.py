@@ -36,7 +36,7 @@ def find_artifact(workspace: Workspace, stage: str, key: str) -> Artifact | None
     """Return the artifact of a stage and key, or None if it is absent or a file is missing or has another size."""
     folder = workspace.artifacts / stage / key
     try:
-        manifest = json.loads((folder / MANIFEST).read_text())
+        manifest = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         complete = all((folder / name).stat().st_size == entry["size"] for name, entry in manifest["files"].items())
     except (OSError, ValueError, KeyError):
         return None
@@ -56,20 +56,20 @@ def write_artifact(workspace: Workspace, stage: str, key: str, fill: Callable[[P
         }
         digest = _digest_of(files)
         manifest = {"digest": digest, "seconds": round(time.monotonic() - started, 2), "files": files}
-        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1))
+        (folder / MANIFEST).write_text(json.dumps(manifest, indent=1), encoding="utf-8")
         reach(FaultPoint.ARTIFACT_WRITTEN, folder)
     return Artifact(stage=stage, key=key, digest=digest)
 
 
 def seconds_of(workspace: Workspace, artifact: Artifact) -> float:
     """Return the seconds that the artifact took when it was computed."""
-    seconds: float = json.loads((folder_of(workspace, artifact) / MANIFEST).read_text())["seconds"]
+    seconds: float = json.loads((folder_of(workspace, artifact) / MANIFEST).read_text(encoding="utf-8"))["seconds"]
     return seconds
 
 
 def narrow(workspace: Workspace, artifact: Artifact, *names: str) -> Artifact:
     """Return the artifact with a digest of the named files alone, for a stage that reads no others."""
-    manifest = json.loads((folder_of(workspace, artifact) / MANIFEST).read_text())
+    manifest = json.loads((folder_of(workspace, artifact) / MANIFEST).read_text(encoding="utf-8"))
     files = {name: manifest["files"][name] for name in names}
     return artifact.model_copy(update={"digest": _digest_of(files)})
 

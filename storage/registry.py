@@ -229,7 +229,7 @@ def _candidates(workspace: Workspace, tag: str | None) -> dict[str, ModelRef]:
 def _method(workspace: Workspace, model: ModelRef) -> str:
     """The method that the model's folder names."""
     try:
-        return str(json.loads((workspace.root / model.path / "config.json").read_text())["method"])
+        return str(json.loads((workspace.root / model.path / "config.json").read_text(encoding="utf-8"))["method"])
     except (OSError, ValueError, KeyError, TypeError):
         return MODEL
 

@@ -113,7 +113,7 @@ def _start(workspace: Workspace, page: RunPage, resumed: Path) -> RunLog:
     _close_orphans(client, experiment)
     run_id = _resume(client, resumed, experiment) or client.create_run(experiment, run_name=page.name).info.run_id
     with fresh_file(resumed) as temporary:  # never through a link
-        temporary.write_text(run_id)
+        temporary.write_text(run_id, encoding="utf-8")
     for tag, value in page.tags.items():
         client.set_tag(run_id, tag, value)
     client.log_inputs(run_id, datasets=[page.dataset])
@@ -130,7 +130,7 @@ def _end(log: RunLog, status: int) -> None:
 def _resume(client: MlflowClient, resumed: Path, experiment: str) -> str | None:
     """Reopen the run of an interrupted training; None if there is none."""
     try:
-        run_id = resumed.read_text()
+        run_id = resumed.read_text(encoding="utf-8")
     except OSError:
         return None
     if not _is_ours(client, run_id, experiment):

@@ -154,7 +154,7 @@ def _lock_file(workspace: Workspace) -> IO[str]:
     except OSError as error:
         reason = "it is a link" if error.errno == errno.ELOOP else error.strerror
         raise WorkspaceError(f"Cannot open the lock file {path}: {reason}; remove it.") from error
-    return os.fdopen(descriptor, "a+")
+    return os.fdopen(descriptor, "a+", encoding="utf-8")
 
 
 def _in_use(workspace: Workspace, descriptor: int) -> str:

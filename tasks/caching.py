@@ -102,7 +102,9 @@ class Stage(Generic[P]):
             "inputs": [_canonical(value) for value in inputs],
             "source": source_digest(self.function),
             "libraries": {library: _version(library) for library in self.libraries},
-            "resources": [files(package).joinpath(name).read_text() for package, name in self.resources],
+            "resources": [
+                files(package).joinpath(name).read_text(encoding="utf-8") for package, name in self.resources
+            ],
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
 

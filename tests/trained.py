@@ -96,7 +96,7 @@ def registered_versions(workspace: Path) -> list[int]:
 
 def write_config(file: Path, settings: Mapping[str, Any]) -> Path:
     """The settings as a YAML file."""
-    file.write_text(yaml.safe_dump(dict(settings)))
+    file.write_text(yaml.safe_dump(dict(settings)), encoding="utf-8")
     return file
 
 

@@ -37,13 +37,13 @@ def changed_files(folder: Path, digests: Mapping[str, str]) -> list[str]:
     verified = {name: stamps[name] for name in unread if name in stamps and name not in changed}
     if verified:
         with suppress(OSError), fresh_file(folder / VERIFIED) as temporary:  # read-only folders are read every time
-            temporary.write_text(json.dumps({**known, **verified}))
+            temporary.write_text(json.dumps({**known, **verified}), encoding="utf-8")
     return changed
 
 
 def _verified_before(folder: Path) -> dict[str, str]:
     with suppress(OSError, ValueError):
-        known = json.loads((folder / VERIFIED).read_text())
+        known = json.loads((folder / VERIFIED).read_text(encoding="utf-8"))
         if isinstance(known, dict):
             return known
     return {}

@@ -42,7 +42,7 @@ def current_version(workspace: Workspace, name: str) -> int | None:
     Raises StorageError if that file is damaged.
     """
     try:
-        return int((index_folder(workspace, name) / CURRENT).read_text())
+        return int((index_folder(workspace, name) / CURRENT).read_text(encoding="utf-8"))
     except OSError:
         return None
     except ValueError as error:
@@ -55,7 +55,7 @@ def make_current(workspace: Workspace, name: str, version: int) -> None:
     """Move the pointer in one rename: readers see either the previous version or this one."""
     folder = index_folder(workspace, name)
     with fresh_file(folder / CURRENT) as temporary:
-        temporary.write_text(str(version))
+        temporary.write_text(str(version), encoding="utf-8")
         reach(FaultPoint.BEFORE_CURRENT_MOVES, folder)
     reach(FaultPoint.AFTER_CURRENT_MOVED, folder)
 

@@ -50,8 +50,8 @@ def read_collection(run: StageRun, format: str | None, config: CollectionConfig,
         write_table(run.folder / f"captions/{split}.parquet", captions)
         write_table(run.folder / f"captioned/{split}.parquet", captioned)
     refused = [{"item": problem.item, "reason": problem.detail} for problem in collection.refused]
-    (run.folder / "refused.json").write_text(json.dumps(refused))
-    (run.folder / "summary.json").write_text(json.dumps(summary(collection)))
+    (run.folder / "refused.json").write_text(json.dumps(refused), encoding="utf-8")
+    (run.folder / "summary.json").write_text(json.dumps(summary(collection)), encoding="utf-8")
 
 
 def _known_info(run: StageRun, images: Tree, recipe: str) -> Mapping[str, ImageInfo]:

@@ -55,9 +55,9 @@ def _unread(workspace: Workspace, collection: Artifact) -> str:
 
 def problem_counts(workspace: Workspace, collection: Artifact) -> dict[str, int]:
     """Return the number of problems of each kind."""
-    counts: dict[str, int] = json.loads((folder_of(workspace, collection) / "summary.json").read_text())[
-        "problem_counts"
-    ]
+    counts: dict[str, int] = json.loads(
+        (folder_of(workspace, collection) / "summary.json").read_text(encoding="utf-8")
+    )["problem_counts"]
     return counts
 
 

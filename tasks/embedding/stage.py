@@ -48,7 +48,7 @@ def embed_table(run: StageRun, images: Artifact, file: str, model: ModelRef, rec
                 rows, embedding_BD = batch
                 write(_rows([digests[row] for row in rows], embedding_BD.numpy(), schema))
                 on_step(len(rows))
-    (run.folder / REFUSED).write_text(json.dumps(refused))
+    (run.folder / REFUSED).write_text(json.dumps(refused), encoding="utf-8")
 
 
 def embed_split(run: StageRun, images: Artifact, split: str, features: Artifact, model: ModelRef, recipe: str) -> None:

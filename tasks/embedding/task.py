@@ -11,7 +11,7 @@ from tasks.embedding.files import REFUSED
 
 def nothing_refused(folder: Path) -> bool:
     """Return whether every image was embedded; an image that could not be read may be readable next time."""
-    return not json.loads((folder / REFUSED).read_text())
+    return not json.loads((folder / REFUSED).read_text(encoding="utf-8"))
 
 
 @stage(

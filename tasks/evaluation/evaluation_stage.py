@@ -94,7 +94,7 @@ def evaluate(
         "examples": [example.model_dump(mode="json") for example in examples],
         "steered": [example.model_dump(mode="json") for example in steered],
     }
-    (run.folder / "evaluation.json").write_text(json.dumps(content))
+    (run.folder / "evaluation.json").write_text(json.dumps(content), encoding="utf-8")
 
 
 def _text_models(run: StageRun, models: Mapping[str, ModelRef]) -> dict[str, TextModel]:

@@ -24,7 +24,7 @@ def write_report(
 ) -> None:
     """Render the report → report.html, which opens offline, and report.json."""
     folder = run.open(evaluation)
-    content: dict[str, Any] = json.loads((folder / "evaluation.json").read_text())
+    content: dict[str, Any] = json.loads((folder / "evaluation.json").read_text(encoding="utf-8"))
     examples, steered = (
         tuple(
             Example(**example, sheet=(folder / pictures / f"{number}.jpg").read_bytes())
@@ -39,12 +39,12 @@ def write_report(
         model=model,
         notes=notes,
         seconds=run.seconds,
-        problem_counts=json.loads((run.open(summary) / "summary.json").read_text())["problem_counts"],
+        problem_counts=json.loads((run.open(summary) / "summary.json").read_text(encoding="utf-8"))["problem_counts"],
         versions={library: version(library) for library in libraries},
         config=dict(config),
         examples=examples,
         steered=steered,
         charts={name: (folder / f"charts/{name}.png").read_bytes() for name in ("ndcg", "pcc", "scatter")},
     )
-    (run.folder / "report.html").write_text(render_report(report))
-    (run.folder / "report.json").write_text(report.model_dump_json(indent=1))
+    (run.folder / "report.html").write_text(render_report(report), encoding="utf-8")
+    (run.folder / "report.json").write_text(report.model_dump_json(indent=1), encoding="utf-8")

@@ -71,7 +71,9 @@ def write_report(
 
 def read_evaluation(workspace: Workspace, evaluation: Artifact) -> Evaluation:
     """Read the metrics of an evaluation stage."""
-    return Evaluation.model_validate_json((folder_of(workspace, evaluation) / "evaluation.json").read_text())
+    return Evaluation.model_validate_json(
+        (folder_of(workspace, evaluation) / "evaluation.json").read_text(encoding="utf-8")
+    )
 
 
 def keep_report(workspace: Workspace, report: Artifact, name: str) -> Path:

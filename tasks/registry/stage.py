@@ -64,7 +64,9 @@ def model_card(
         splits={split: _counts(folder_of(workspace, collection) / f"captions/{split}.parquet") for split in SPLITS},
         settings=changed_settings(settings, defaults),
         candidates=tuple(candidates),
-        validation=Report.model_validate_json((folder_of(workspace, report) / "report.json").read_text()),
+        validation=Report.model_validate_json(
+            (folder_of(workspace, report) / "report.json").read_text(encoding="utf-8")
+        ),
     )
     return write_card(content)
 
@@ -86,7 +88,7 @@ def register_model(
 ) -> Registered:
     """Register the best candidate, or return its existing version."""
     kept = {method: keep_model(workspace, model) for method, model in candidates.items()}
-    summary = json.loads((folder_of(workspace, collection) / "summary.json").read_text())
+    summary = json.loads((folder_of(workspace, collection) / "summary.json").read_text(encoding="utf-8"))
     info = VersionInfo(candidates=kept, config=config, card=card, tags={"format": summary["format"]})
     known = renew_version(workspace, kept[best], info)
     if known is not None:

@@ -19,7 +19,7 @@ def candidate_model(workspace: Workspace, training: Artifact) -> ModelRef:
 
 def run_of(workspace: Workspace, training: Artifact) -> str:
     """Return the id of a training stage's MLflow run."""
-    run_id: str = json.loads((folder_of(workspace, training) / "training.json").read_text())["run_id"]
+    run_id: str = json.loads((folder_of(workspace, training) / "training.json").read_text(encoding="utf-8"))["run_id"]
     return run_id
 
 

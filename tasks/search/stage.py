@@ -39,14 +39,16 @@ def publish_index(
     images = read_table(folder / "images.parquet")
     unreadable = {
         entry["sha256"]: entry["reason"]
-        for entry in json.loads((folder_of(workspace, embedding) / REFUSED).read_text())
+        for entry in json.loads((folder_of(workspace, embedding) / REFUSED).read_text(encoding="utf-8"))
     }
     usable = pa.array([sha256 not in unreadable for sha256 in images["sha256"].to_pylist()], pa.bool_())
     refused = [
         RefusedImage(item=row["image_id"], reason=unreadable[row["sha256"]])
         for row in images.filter(pc.invert(usable)).to_pylist()
     ]
-    unusable = [RefusedImage(**refusal) for refusal in json.loads((folder / "refused.json").read_text())]
+    unusable = [
+        RefusedImage(**refusal) for refusal in json.loads((folder / "refused.json").read_text(encoding="utf-8"))
+    ]
     model = load_config(workspace.root / registered.model.path)
     manifest = publish(
         workspace,

@@ -117,4 +117,4 @@ def save_candidate(
     if text_VT is not None:
         save_text(text_VT, run.folder / "model", certainty)
     summary = {"method": model.config.method, "run_id": run_id, "validation_ndcg_auc": score, **facts}
-    (run.folder / "training.json").write_text(json.dumps(summary, indent=1))
+    (run.folder / "training.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")

@@ -98,5 +98,5 @@ def sound_candidates(
 
 
 def _training_json(workspace: Workspace, training: Artifact) -> dict[str, Any]:
-    result: dict[str, Any] = json.loads((folder_of(workspace, training) / "training.json").read_text())
+    result: dict[str, Any] = json.loads((folder_of(workspace, training) / "training.json").read_text(encoding="utf-8"))
     return result

@@ -389,7 +389,7 @@ def test_a_candidate_that_cannot_win_is_stopped(trained_copy: Trained, monkeypat
     (candidate,) = (each for each in outcome.answer["candidates"] if each["method"] == "regression")
     assert beaten == [pytest.approx(candidate["metrics"]["ndcg_auc"] - 0.5, abs=0.6)]
     assert isinstance(beaten[0], int)
-    assert "(V,V) was stopped after 2 of 9 refreshes" in Path(outcome.answer["report"]).read_text()
+    assert "(V,V) was stopped after 2 of 9 refreshes" in Path(outcome.answer["report"]).read_text(encoding="utf-8")
     trained_copy.train(*long, "stop_hopeless=false")
     assert beaten[1:] == [None]
 
@@ -410,7 +410,7 @@ def test_a_candidate_that_collapsed_is_left_out_and_said(
     assert [candidate["method"] for candidate in outcome.answer["candidates"]] == ["regression"]
     assert "(V,V) collapsed" in outcome.err
     assert "(V,V) stopped early at 1 of 3: training collapsed" in outcome.err
-    assert "(V,V) collapsed" in Path(outcome.answer["report"]).read_text()
+    assert "(V,V) collapsed" in Path(outcome.answer["report"]).read_text(encoding="utf-8")
     registered = registered_versions(trained_copy.workspace)
     assert "Training collapsed" in trained_copy.train("v_v.margin=0.11", "candidates=[v_v]").sentence
     assert registered_versions(trained_copy.workspace) == registered

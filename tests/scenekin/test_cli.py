@@ -311,7 +311,7 @@ def no_image_is_there(folder: Path, _: Trained) -> str:
 
 
 def a_text_file(folder: Path, _: Trained) -> str:
-    folder.write_text("hello")
+    folder.write_text("hello", encoding="utf-8")
     return "is not a caption file"
 
 
@@ -426,7 +426,7 @@ def test_a_query_has_to_be_an_image_and_an_index_there(
     arguments: list[str], words: str, trained: Trained, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("words.txt").write_text("no picture")
+    Path("words.txt").write_text("no picture", encoding="utf-8")
     assert words in scenekin("search", *arguments, "--workspace", trained.workspace, "--json").sentence
 
 

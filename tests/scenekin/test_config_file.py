@@ -28,14 +28,14 @@ def test_without_a_file_or_assignments_the_defaults_hold() -> None:
 
 
 def test_assignments_override_the_file(file: Path) -> None:
-    file.write_text("seed: 3\nv_v:\n  margin: 0.3\n  pooling: {kind: gem}\n")
+    file.write_text("seed: 3\nv_v:\n  margin: 0.3\n  pooling: {kind: gem}\n", encoding="utf-8")
     config = read_config(file, ["v_v.margin=0.4", "v_v.pooling.gem_power=2", "regression.dimension=8"])
     assert (config.seed, config.v_v.margin, config.regression.dimension) == (3, 0.4, 8)
     assert (config.v_v.pooling.kind, config.v_v.pooling.gem_power) == ("gem", 2.0)
 
 
 def test_an_empty_file_changes_nothing(file: Path) -> None:
-    file.write_text("# nothing yet\n")
+    file.write_text("# nothing yet\n", encoding="utf-8")
     assert read_config(file, []) == Config()
 
 
@@ -47,7 +47,7 @@ def test_a_preset_is_taken_by_its_name(tmp_path: Path, monkeypatch: pytest.Monke
     assert {settings.backbone for settings in config.triplet_settings().values()} == {"finetuned"}
     assert (config.vt_v.hardest, config.vt_v.pooling.kind, config.vt_v.rate) == (100, "rmac_max", 1e-5)
     monkeypatch.chdir(tmp_path)
-    Path("paper").write_text("seed: 4")
+    Path("paper").write_text("seed: 4", encoding="utf-8")
     assert read_config(Path("paper"), []).seed == 4
 
 
@@ -91,7 +91,7 @@ def test_former_section_names_still_work(former: str, current: str, file: Path) 
     expected = read_config(None, [f"{current}=5"])
     assert read_config(None, [f"{former}=5"]) == expected
     section, name = former.split(".")
-    file.write_text(f"{section}: {{{name}: 5}}\n")
+    file.write_text(f"{section}: {{{name}: 5}}\n", encoding="utf-8")
     assert read_config(file, []) == expected
     assert read_config(file, [f"{current}=6"]) == read_config(None, [f"{current}=6"])
 
@@ -102,7 +102,7 @@ def test_settings_of_models_registered_under_former_names_are_read() -> None:
 
 
 def test_both_names_of_a_section_are_refused(file: Path) -> None:
-    file.write_text("triplets: {margin: 0.3}\nv_v: {margin: 0.4}\n")
+    file.write_text("triplets: {margin: 0.3}\nv_v: {margin: 0.4}\n", encoding="utf-8")
     assert "triplets is the former name of v_v" in refusal(file)
 
 
@@ -155,7 +155,7 @@ def test_an_invalid_assignment_is_named(assignment: str, words: list[str]) -> No
 
 
 def test_a_single_value_has_no_settings_below_it(file: Path) -> None:
-    file.write_text("seed: 3\n")
+    file.write_text("seed: 3\n", encoding="utf-8")
     assert "seed is a single setting, not a section" in refusal(file, "seed.x=1")
 
 

@@ -137,7 +137,7 @@ def described(workspace: Workspace, version: Registered) -> tuple[str | None, st
     """The card of a version: its description, and what lies with its run."""
     client = tracking_client(workspace)
     logged = Path(client.download_artifacts(version.run_id, "model_card.md"))
-    return client.get_model_version("scenekin", str(version.version)).description, logged.read_text()
+    return client.get_model_version("scenekin", str(version.version)).description, logged.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(("version", "digest"), [("1", "one"), ("3", "three")])

@@ -45,7 +45,7 @@ def batches(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 def run_of(workspace: Workspace, file: Path) -> Run:
-    return tracking_client(workspace).get_run(file.read_text())
+    return tracking_client(workspace).get_run(file.read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_a_resumed_run_keeps_its_id_and_its_metrics(workspace: Workspace, run_id
 
     with pytest.raises(ValueError, match="stopped"):
         work(1, fails=True)
-    first = run_id.read_text()
+    first = run_id.read_text(encoding="utf-8")
     assert work(2, fails=False) == first
     history = tracking_client(workspace).get_metric_history(first, "loss")
     assert [metric.step for metric in history] == [1, 2]
@@ -106,7 +106,7 @@ def test_a_resumed_run_keeps_its_id_and_its_metrics(workspace: Workspace, run_id
 
 @pytest.mark.parametrize("remembered", ["0" * 32, "", "not an id"])
 def test_a_run_that_is_not_there_is_made_anew(workspace: Workspace, run_id: Path, remembered: str) -> None:
-    run_id.write_text(remembered)
+    run_id.write_text(remembered, encoding="utf-8")
     with training_run(workspace, PAGE, run_id) as log:
         assert log.run_id != remembered
     assert run_of(workspace, run_id).info.status == "FINISHED"

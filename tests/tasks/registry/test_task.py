@@ -154,7 +154,7 @@ def test_a_card_that_changed_replaces_that_of_the_same_version(
     assert register(workspace, "regression", trained, card="# another") == champion
     client = tracking_client(workspace)
     assert client.get_model_version("scenekin", str(champion.version)).description == "# another"
-    assert Path(client.download_artifacts(champion.run_id, "model_card.md")).read_text() == "# another"
+    assert Path(client.download_artifacts(champion.run_id, "model_card.md")).read_text(encoding="utf-8") == "# another"
 
 
 @pytest.fixture(scope="module")
@@ -244,7 +244,10 @@ def test_a_name_that_is_not_there_is_an_error(workspace: Workspace) -> None:
 
 def test_a_report_is_attached_to_its_run(workspace: Workspace, champion: Registered) -> None:
     report = write_artifact(
-        workspace, "report", "k", lambda folder: Path(folder, "report.html").write_text("<p>figures</p>") and None
+        workspace,
+        "report",
+        "k",
+        lambda folder: Path(folder, "report.html").write_text("<p>figures</p>", encoding="utf-8") and None,
     )
     attach_report(workspace, champion.run_id, report, "test")
     logged = tracking_client(workspace).list_artifacts(champion.run_id, "report/test")
