@@ -64,7 +64,7 @@ class Config(BaseModel):
     @classmethod
     def _each_once(cls, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         if len(set(candidates)) < len(candidates):
-            raise ValueError("a candidate is named twice")
+            raise ValueError("each candidate may be named only once")
         return candidates
 
     def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> "Config":

@@ -6,6 +6,7 @@ from pydantic import BaseModel
 
 from tasks.caching import StageReport
 from tasks.evaluation.task import Difference, Evaluation, MethodSummary, MixedMetrics, WordMetrics
+from tasks.phrases import counted
 
 
 class ModelVersion(BaseModel):
@@ -92,7 +93,8 @@ class IndexResult(FlowResult):
         """The published version and its number of images."""
         index = self.index
         return (
-            f"index {index['name']} version {index['version']}: {index['images']} images, {len(self.refused)} refused"
+            f"index {index['name']} version {index['version']}: {counted(int(index['images']), 'image')}, "
+            f"{len(self.refused):,} refused"
         )
 
 
@@ -118,4 +120,5 @@ class EvaluateResult(FlowResult):
     @property
     def headline(self) -> str:
         """The evaluated model, the number of queries and the report."""
-        return f"model {self.model.version} on {self.split}: {self.queries} queries; report: {self.report}"
+        queries = counted(self.queries, "query", "queries")
+        return f"model {self.model.version} on {self.split}: {queries}; report: {self.report}"

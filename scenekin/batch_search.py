@@ -60,7 +60,7 @@ def search_files(
                 on_step(len(rows))
             answered = sorted(embedding_D_of)
             if answered:
-                query_BD = np.stack([words.move(embedding_D_of[row]) for row in answered])
+                query_BD = np.stack([words.steer(embedding_D_of[row]) for row in answered])
                 write(_results(searcher, [names[row] for row in answered], query_BD, top, recall))
             outcome.answered += len(answered)
         if not outcome.answered:
@@ -79,7 +79,7 @@ def search_index(searcher: Searcher, out: Path, words: Words, top: int = 10, rec
         progress("searching", outcome.listed) as on_step,
     ):
         for rows in _parts(outcome.listed, top):
-            query_BD = np.stack([words.move(start_D) for start_D in searcher.embeddings_of(rows)])
+            query_BD = np.stack([words.steer(start_D) for start_D in searcher.embeddings_of(rows)])
             write(_results(searcher, searcher.image_ids[rows], query_BD, top, recall))
             outcome.answered += len(query_BD)
             on_step(len(query_BD))

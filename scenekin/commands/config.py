@@ -17,4 +17,4 @@ def config(
     """Print every setting, its meaning and its value, as YAML for --config."""
     from scenekin.config_file import config_text, read_config
 
-    print(config_text(read_config(preset, [])), end="")
+    print(config_text(read_config(preset)), end="")

@@ -11,6 +11,7 @@ from scenekin.console import LOGGER, image_text, model_and_index, print_notes, p
 from scenekin.options import AsJson, ImageColumn, IndexName, Workspace
 from scenekin.outputs import check_output
 from tasks.errors import InputError
+from tasks.phrases import counted
 
 if TYPE_CHECKING:
     from scenekin.batch_search import BatchOutcome
@@ -149,7 +150,7 @@ def search_and_print(
         explained = explain_results(searcher, image, results, explain)
         answer |= explained
         count = len(explained["explanations"])
-        lines.append(f"{count} explanation{'s' * (count != 1)} written to {short(explain.absolute())}")
+        lines.append(f"{counted(count, 'explanation')} written to {short(explain.absolute())}")
         lines += refusal_lines(explained["refused"])
     print_notes(asked)
     print_result(answer, json, "\n".join(lines) or "The index is empty.")
@@ -194,8 +195,8 @@ def search_into_file(
         "seconds": seconds,
     }
     summary = (
-        f"Results of {outcome.answered:,} of {outcome.listed:,} queries written to {short(out.absolute())} "
-        f"({len(outcome.refused):,} refused, {seconds} s)"
+        f"Results of {outcome.answered:,} of {counted(outcome.listed, 'query', 'queries')} "
+        f"written to {short(out.absolute())} ({len(outcome.refused):,} refused, {seconds} s)"
     )
     print_notes(words)
     print_result(answer, json, "\n".join([summary, *refusal_lines(outcome.refused)]))

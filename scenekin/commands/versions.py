@@ -6,6 +6,7 @@ import typer
 
 from scenekin.console import print_result
 from scenekin.options import AsJson, IndexName, Wait, Workspace
+from tasks.phrases import counted
 
 if TYPE_CHECKING:
     from storage.workspace import Workspace as OpenWorkspace
@@ -61,6 +62,6 @@ def _line(row: dict[str, Any]) -> str:
     if "damage" in row:
         return f"{mark} {row['version']:>4}  {row['damage']}"
     model = f"model {row['model']['version']}"
-    line = f"{mark} {row['version']:>4}  {row['images']:>9,} images  {model}  {row['created_at']}"
+    line = f"{mark} {row['version']:>4}  {counted(row['images'], 'image'):>16}  {model}  {row['created_at']}"
     measured = (row["recall"] or {}).get(10, {}).items()
     return "  ".join([line, *(f"recall@10 {recall:.3f} with {lists} lists" for lists, recall in measured)])

@@ -42,7 +42,7 @@ class SearchParameters(BaseModel):
             if self.id is not None or self.text is not None:
                 raise InputError("Give an image, the id of an indexed image, or a text: exactly one of them.")
             words = index.searcher.words(self.add, self.remove, self.alpha, self.beta)
-            return Query(**vars(words), embedding_D=words.move(upload_D))
+            return Query(**vars(words), embedding_D=words.steer(upload_D))
         return index.searcher.query(
             image_id=self.id,
             text=self.text,

@@ -128,7 +128,7 @@ def _check_shrink(before: Manifest | None, collection: str, images: int, removed
     missing = 0 if before is None else max(removed, before.images - images)
     if before is not None and missing > SHRINK_LIMIT * before.images and not allow_shrink:
         raise StorageError(
-            f"{missing} of {before.images} images in the index {before.name!r} are missing from {collection}; "
+            f"{collection} lacks {missing:,} of the {before.images:,} images in the index {before.name!r}; "
             "to remove them from the index, use --allow-shrink."
         )
 
@@ -222,7 +222,7 @@ def _write_vectors(file: Path, images: pa.Table, embeddings: Path, draft: Manife
     if source_N.null_count:
         lost = images.filter(source_N.is_null())["image_id"]
         raise StorageError(
-            f"{len(lost)} images (the first is {lost[0].as_py()!r}) were neither embedded nor refused; "
+            f"Images neither embedded nor refused: {len(lost):,}, the first of them {lost[0].as_py()!r}; "
             f"nothing was published, and the index {draft.name!r} is unchanged."
         )
     with file.open("wb") as stream:  # reserve the space: a full disk is an error here, but kills a process below

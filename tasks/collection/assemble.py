@@ -119,7 +119,7 @@ def _judge(item: Item, info: ImageInfo | None, hint: str | None, earlier: Item |
     if info is None:
         return _refuse(item, "missing-image", f"no such file: {item.path}" + (f"; {hint}" if hint else ""))
     if info.problem is not None:
-        return _refuse(item, "unreadable-image", info.problem)
+        return _refuse(item, info.problem_kind, info.problem)
     return info
 
 

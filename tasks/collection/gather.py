@@ -38,7 +38,7 @@ def gather(
     paths = paths_to_inspect(reading, images)
     info = {path: known[path] for path in paths if path in known}
     info |= _inspect_all([path for path in paths if path not in known], images, workers, progress)
-    info |= {path: ImageInfo("", 0, 0, reason) for kind, path, reason in images.skipped if kind != "dead-link"}
+    info |= {path: ImageInfo("", 0, 0, reason, problem_kind=kind) for kind, path, reason in images.skipped}
     hints = _hints(reading, info, former_digests)
     problems = (*reading.problems, *_not_files(reading, files, images), *_ignored(reading, files, images))
     return assemble(replace(reading, problems=problems), info, config, hints)

@@ -12,6 +12,7 @@ from tasks.evaluation.report import Report
 from tasks.evaluation.summary import Difference, MethodSummary
 from tasks.metrics.formatting import format_with_interval
 from tasks.model.config import ModelConfig
+from tasks.phrases import counted
 
 WEIGHTS = "backbone.weights"
 SETTINGS = 16  # listed at most: MLflow's registry limits a description to 5,000 characters
@@ -124,10 +125,11 @@ def _metrics(content: CardContent) -> str:
         baseline = validation.methods[best.gain.over]
         lead = format_with_interval(best.gain.ndcg_auc, best.gain.ndcg_auc_interval)
         rows.append(_row(f"{baseline.label}, the best untrained baseline", baseline, lead))
+    queries, skipped = (counted(each, "query", "queries") for each in (validation.queries, validation.left_out))
     explanation = (
-        f"{validation.queries:,} queries, each ranking {validation.images:,} other images; {validation.left_out:,} "
-        "queries without any relevant image skipped. AUCs range from 0 to 100, with 95 % intervals in "
-        "brackets; a lead is significant if its interval does not include 0."
+        f"{queries}, each ranking {counted(validation.images, 'other image')}; {skipped} without any relevant image "
+        "skipped. AUCs range from 0 to 100, with 95 % intervals in brackets; a lead is significant if its interval "
+        "does not include 0."
     )
     table = _table(("Method", "NDCG AUC", "PCC AUC", "This model's lead in NDCG AUC"), rows)
     return "\n\n".join((explanation, table, *validation.notes))

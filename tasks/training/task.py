@@ -91,7 +91,7 @@ def sound_candidates(
             logger.warning(notes[-1])
         elif result.get("hopeless"):
             notes.append(
-                f"{LABELS[method]} was stopped after {result['refreshes']} of {result['max_refreshes']} refreshes, "
+                f"{LABELS[method]} was stopped after refresh {result['refreshes']} of {result['max_refreshes']}, "
                 "because it could not become the best; its values are those reached by then."
             )
     return sound, tuple(notes)

@@ -102,7 +102,7 @@ def test_words_steer_a_search(trained: Trained) -> None:
         "passed_over": {"zeppelin": "not in any caption"},
     }
     notes = [line for line in outcome.err.splitlines() if "zeppelin" in line]
-    assert notes == ["'zeppelin' is not in any caption; ignored."]
+    assert notes == ["No training caption contains 'zeppelin'; it is ignored."]
     alone = trained_search(trained, "--text", "a boat").answer
     assert (alone["query"]["text"], len(alone["results"])) == ("a boat", 10)
 
@@ -283,17 +283,17 @@ def missing(folder: Path, _: Trained) -> str:
 
 def no_captions(folder: Path, trained: Trained) -> str:
     shutil.copytree(trained.collection / "train", folder, ignore=shutil.ignore_patterns("*.jsonl"))
-    return "0 images with captions, but at least 8"
+    return "0 captioned images, but at least 8"
 
 
 def too_few_images(folder: Path, _: Trained) -> str:
     write_collection(folder, 9)
-    return "The train split has 7 images with captions, but at least 8 are needed to learn from"
+    return "The train split has 7 captioned images, but at least 8 are needed to learn from"
 
 
 def nothing_to_judge_by(folder: Path, _: Trained) -> str:
     write_collection(folder, 20)
-    return "The validation split has 3 images with captions, but at least 4 are needed to evaluate on"
+    return "The validation split has 3 captioned images, but at least 4 are needed to evaluate on"
 
 
 def no_image_is_readable(folder: Path, _: Trained) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 
 from tasks.collection.parsing.text import numbered_lines
 from tasks.collection.records import Problem
+from tasks.phrases import counted
 
 SEPARATOR = re.compile(r"(sep=(.))\r?\n", re.IGNORECASE)
 
@@ -70,7 +71,9 @@ def _rows(records: Iterable[tuple[int, list[str]]], name: str, problems: list[Pr
     rows = []
     for line, fields in records:
         if len(fields) < len(header) or any(fields[len(header) :]):
-            detail = f"the row has {len(fields)} fields but the header has {len(header)}; the row is skipped"
+            detail = (
+                f"the row has {counted(len(fields), 'field')}, but the header has {len(header)}; the row is skipped"
+            )
             problems.append(Problem("bad-row", name, detail, line))
         else:
             rows.append((line, dict(zip(header, fields, strict=False))))
@@ -93,5 +96,15 @@ def _records(
                     yield start + 1, fields
                 start = first + reader.line_num
         except csv.Error as error:
-            problems.append(Problem("bad-row", name, f"{error}; the row is skipped", start + 1))
+            detail = f"{_fault(error, first + reader.line_num - start)}; the row is skipped"
+            problems.append(Problem("bad-row", name, detail, start + 1))
             start += 1
+
+
+def _fault(error: csv.Error, lines: int) -> str:
+    """Return what is wrong with a record, of which the parser has read some lines."""
+    if str(error) == "unexpected end of data" or lines > 1:
+        return 'the quote that opens here is not closed; close it, or write "" for a quote inside a field'
+    if "expected after" in str(error):
+        return 'text follows the closing quote of a field; write "" for a quote inside a field'
+    return str(error)

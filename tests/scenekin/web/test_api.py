@@ -53,11 +53,11 @@ def test_a_form_searches_by_id_or_text(client: TestClient, trained: Trained) -> 
 @pytest.mark.parametrize(
     ("parameters", "status", "message"),
     [
-        ({}, 422, "Give exactly one of: an image, the id"),
+        ({}, 422, "Give exactly one query: an image, the id"),
         ({"id": "nobody"}, 404, "No image 'nobody' in the index 'main'"),
         ({"id": "../../../etc/passwd"}, 404, "No image"),
         ({"text": ""}, 422, "The text is empty."),
-        ({"text": "zeppelin"}, 422, "No word of 'zeppelin'"),
+        ({"text": "zeppelin"}, 422, "Every word of 'zeppelin'"),
         ({"text": "boat", "id": "x"}, 404, "No image 'x'"),
         ({"text": "boat", "top": 0}, 422, "top: Input should be greater than or equal to 1."),
         ({"text": "boat", "top": 10**9}, 422, "top: "),
