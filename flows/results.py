@@ -58,7 +58,7 @@ class CandidateMetrics(MethodMetrics):
 
 
 class TrainResult(FlowResult):
-    """`scenekin train --json`. `warning` says so if the model does not clearly beat the best untrained baseline."""
+    """`scenekin train --json`. `warning` is None if the model is clearly better than the best untrained baseline."""
 
     run_id: str
     model: ModelVersion
@@ -101,7 +101,8 @@ class IndexResult(FlowResult):
 class EvaluateResult(FlowResult):
     """`scenekin evaluate --json`.
 
-    Relevance and baselines are fitted on the split `reference`; a `foreign` model was trained on another collection.
+    Relevance and baselines are fitted on the split `reference`. If `foreign`, the model was trained on another
+    collection.
     """
 
     model: ModelVersion

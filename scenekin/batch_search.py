@@ -37,7 +37,7 @@ class BatchOutcome:
 def search_files(
     searcher: Searcher, queries: Queries, out: Path, words: Words, top: int = 10, recall: float = RECALL
 ) -> BatchOutcome:
-    """Search for each readable file of a list, modified by words; write the results to `out` in the list's order.
+    """Search for each readable file of a list, steered by words; write the results to `out` in the list's order.
 
     `out` is written completely or not at all. Raises InputError.
     """
@@ -118,5 +118,6 @@ def _results(searcher: Searcher, names: Sequence[str], query_BD: np.ndarray, top
         pa.array([searcher.image_ids[row] for row in rows], pa.string()),
         pa.array([searcher.paths[row] for row in rows], pa.string()),
         pa.array(score_BT.reshape(-1), pa.float32()),
+        searcher.captions_of(row_BT.reshape(-1)),
     ]
     return pa.record_batch(columns, schema=RESULTS)

@@ -159,6 +159,10 @@ class Searcher:
         caption: str | None = self._captions[self.row(image_id)].as_py()
         return caption
 
+    def captions_of(self, row_N: np.ndarray) -> pa.Array:
+        """The captions of indexed images by their rows, null for images without one."""
+        return self._captions.take(pa.array(row_N)).combine_chunks().cast(pa.string())
+
     def location_of(self, image_id: str) -> str:
         """The path or URL of the file of an indexed image. Raises MissingImage."""
         return f"{self.manifest.images_root.rstrip('/')}/{self.paths[self.row(image_id)]}"

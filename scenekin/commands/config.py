@@ -10,7 +10,7 @@ from scenekin.options import Workspace
 
 def config(
     preset: Annotated[
-        Path | None, typer.Argument(metavar="PRESET", help="Preset or settings file (default: the defaults).")
+        Path | None, typer.Argument(metavar="PRESET", help="Preset or settings file (default: the default settings).")
     ] = None,
     workspace: Workspace = None,  # noqa: ARG001  every command takes it
 ) -> None:

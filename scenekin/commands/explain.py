@@ -24,7 +24,9 @@ NAME_LENGTH = 50  # characters of an image id in a file name, which may have 255
 def explain(
     a: Annotated[str, typer.Argument(metavar="A", help="First image: file or id.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Second image: file or id.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE.png", help="File for an image of both with heat maps.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE.png", help="PNG file for both images with their heat maps.")
+    ],
     name: IndexName = "main",
     workspace: Workspace = None,
     json: AsJson = False,
@@ -41,7 +43,7 @@ def explain(
     lines += ["Largest contributions by dimension:"]
     lines += [f"  {part.index:>5}  {part.contribution:+z.3f}" for part in explanation.dimensions]
     evident = {a: explanation.evidence_a, b: explanation.evidence_b}
-    lines += [f"No evidence in {image}" for image, found in evident.items() if not found]
+    lines += [f"No evidence found in {image}" for image, found in evident.items() if not found]
     print_result(answer, json, "\n".join(lines))
 
 

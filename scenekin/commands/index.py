@@ -45,7 +45,8 @@ def index(
         typer.Option("--allow-shrink", metavar="", help="Allow more than 20 % of the indexed images to be removed."),
     ] = False,
     moved: Annotated[
-        bool, typer.Option("--moved", metavar="", help="The indexed collection was moved: accept its new place.")
+        bool,
+        typer.Option("--moved", metavar="", help="Accept that the indexed collection has been moved to this place."),
     ] = False,
     config: ConfigFile = None,
     set: Assignments = None,

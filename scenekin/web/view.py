@@ -17,10 +17,11 @@ from scenekin.web.parameters import TOP_LIMIT, SearchParameters
 from scenekin.web.responses import IndexResponse, SearchResponse, index_response, search_response
 from scenekin.web.served_index import ServedIndex
 from scenekin.web.thumbnails import data_uri
+from tasks.phrases import counted
 from tasks.search.modifiers import ADD, REMOVE
 
 SHOWN = 24  # results at first and with each "Show more"
-QUERY_SIDE = 640  # pixels of the longer side of an uploaded picture on the page
+QUERY_SIDE = 640  # pixels of the longer side of an uploaded image on the page
 DEFAULTS = {"alpha": ADD, "beta": REMOVE, "recall": RECALL}  # of the settings
 RECALLS = (0.8, 0.9, RECALL, 0.99, 1.0)  # offered where the index is approximate
 
@@ -37,7 +38,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Upload:
-    """An uploaded picture as the query, embedded by one version of the index."""
+    """An uploaded image as the query, embedded by one version of the index."""
 
     name: str
     index: ServedIndex
@@ -135,7 +136,7 @@ def render_page(view: View) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"image_url": _image_url, "data_uri": data_uri, "file_name": _file_name}
+    environment.filters |= {"image_url": _image_url, "data_uri": data_uri, "file_name": _file_name, "counted": counted}
     return environment.get_template("page.html.j2").render(
         view=view,
         defaults=DEFAULTS,

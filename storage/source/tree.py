@@ -65,7 +65,7 @@ class Tree:
             raise OSError(without_credentials(" ".join(str(error).split()))) from error
 
     def _state(self, path: str) -> str:
-        """Return what changes if a file does."""
+        """Return a text that differs whenever the file has changed; it is part of the key of its cached images."""
         return f"{self.place(path)} {self.details[path] if self.filesystem is not None else _state(self.place(path))}"
 
     def place(self, path: str) -> str:
@@ -107,7 +107,7 @@ def read_below(address: str, path: str) -> bytes:
 
 
 def _state(place: str) -> str:
-    """Return what changes if a local file does. Raises OSError also for what is no regular file."""
+    """Return a text that differs whenever a local file has changed. Raises OSError, also if it is no regular file."""
     status = Path(place).stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("not a regular file")  # reading a pipe or a device might never end

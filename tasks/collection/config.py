@@ -31,12 +31,13 @@ class CollectionConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    image_column: str | None = Field(default=None, description="Table column with the image paths; null detects it.")
+    image_column: str | None = Field(default=None, description="Table column with the image paths; null: detected.")
     caption_column: Annotated[str | tuple[str, ...] | None, BeforeValidator(_check_names)] = Field(
-        default=None, description="Table column with the captions, or a list of several; null detects it."
+        default=None, description="Table column with the captions, or a list of several; null: detected."
     )
     encoding: str | None = Field(
-        default=None, description="Encoding of text files, such as gbk; null means UTF-8, else it is detected."
+        default=None,
+        description="Encoding of text files, such as gbk; null: detected, usually UTF-8.",
     )
     annotations: Literal["regions", "objects"] = Field(
         default="regions", description="Visual Genome: use region descriptions or object names as captions."

@@ -11,4 +11,6 @@ class Preprocessing(BaseModel):
     size: int = Field(default=224, ge=32, description="Longer side of an input image, in pixels.")
     stride: int = Field(default=32, ge=1, description="Both sides are rounded to multiples of this.")
     mean: tuple[float, float, float] = Field(default=(0.5, 0.5, 0.5), description="Mean of each colour channel.")
-    std: tuple[float, float, float] = Field(default=(0.5, 0.5, 0.5), description="Deviation of each colour channel.")
+    std: tuple[float, float, float] = Field(
+        default=(0.5, 0.5, 0.5), description="Standard deviation of each colour channel."
+    )

@@ -26,7 +26,7 @@ class BackboneConfig(BaseModel):
     )
     precision: Precision = Field(
         default="float32",
-        description="float32, or bfloat16: faster on a GPU, other vectors. The same on all devices and for queries.",
+        description="float32, or bfloat16: faster on a GPU, but with other vectors; used on every device.",
     )
     weights: str | None = Field(
         default=None, description="File with the network's weights (default: the published ImageNet weights)."

@@ -79,7 +79,7 @@ def write_card(content: CardContent) -> str:
 def _model(content: CardContent) -> str:
     model = content.model
     head = f"a kernel over {model.landmarks:,} training images" if model.landmarks else "a linear projection"
-    words = "Searches can be modified by words." if content.takes_words else "Searches cannot be modified by words."
+    words = "Words can steer a search." if content.takes_words else "Words cannot steer a search."
     return (
         "An image embedding, learned from captions, in which images of similar scenes are close. "
         f"Backbone `{model.backbone.name}`, {'fine-tuned' if model.finetuned else 'frozen'}; images at "

@@ -80,7 +80,7 @@ class TrainingState:
 
 @dataclass(frozen=True)
 class Learner:
-    """The model to train, its losses, and the functions that embed train images and their captions.
+    """The model to train, its losses, and the functions that embed training images and their captions.
 
     `text` is the part of `model` that has the text's learning rate.
     """

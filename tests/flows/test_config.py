@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from flows.config import Config
+from flows.config import Config, registered_settings
+from tasks.errors import InputError
 from tasks.features.task import extract_features
 
 BASELINES = ["gap", "rmac_max", "rmac_mean", "blocks"]
@@ -87,3 +88,11 @@ def test_sections_are_read_by_their_former_names_too() -> None:
     assert former == config(v_v={"margin": 0.3}, vt_v={"batch": 7}, regression={"dimension": 8})
     with pytest.raises(ValidationError, match="ridge is the former name of regression"):
         config(ridge={"dimension": 8}, regression={"dimension": 9})
+
+
+def test_settings_of_a_model_of_another_version_are_one_sentence() -> None:
+    assert registered_settings(3, '{"seed": 4}') == config(seed=4)
+    with pytest.raises(
+        InputError, match=r"^Cannot read the settings of model 3: unknown setting v_v\.sampler .*again\.$"
+    ):
+        registered_settings(3, '{"v_v": {"sampler": "any_pair"}}')

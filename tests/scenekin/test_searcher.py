@@ -1,4 +1,5 @@
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -6,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import numpy as np
@@ -589,3 +591,48 @@ def test_an_empty_text_is_said(searcher: Searcher) -> None:
     for text in ("", "  "):
         with pytest.raises(InputError, match="The text is empty"):
             searcher.query(text=text)
+
+
+def test_words_without_effect_are_warned_of(searcher: Searcher, query: Path) -> None:
+    with pytest.warns(UserWarning, match="No training caption contains 'zeppelin'; it is ignored") as warned:
+        results = searcher.search(query, add=["zeppelin"])
+    assert Path(warned[0].filename) == Path(__file__)
+    assert results == searcher.search(query)
+
+
+def test_an_open_file_is_an_image(searcher: Searcher, query: Path) -> None:
+    with query.open("rb") as file:
+        assert searcher.search(file) == searcher.search(query)
+    assert searcher.search(io.BytesIO(query.read_bytes())) == searcher.search(query)
+    explanation = searcher.explain(io.BytesIO(query.read_bytes()), query)
+    assert explanation.score == searcher.explain(query, query).score
+
+
+AN_IMAGE = "An image must be a path, bytes, an open binary file or a Pillow image"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"top": 2.5}, "top must be a whole number, not 2.5."),
+        ({"top": "3"}, "top must be a whole number, not '3'."),
+        ({"recall": "all"}, "recall must be a number, not 'all'."),
+        ({"add": ["boat"], "alpha": "x"}, "alpha must be a number, not 'x'."),
+        ({"beta": None}, "beta must be a number, not None."),
+        ({"add": 3}, "add must be a string or a list of strings, not 3."),
+        ({"remove": [b"boat"]}, "remove must be a string or a list of strings, not [b'boat']."),
+        ({"image": 3}, "An image must be a path, bytes, an open binary file or a Pillow image, not int."),
+        (
+            {"image": io.StringIO("x")},
+            "An image must be a path, bytes, an open binary file or a Pillow image, not StringIO.",
+        ),
+        ({"image": None, "text": 3}, "text must be a string, not 3."),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(
+    searcher: Searcher, query: Path, arguments: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(TypeError) as refused:
+        searcher.search(**{"image": query, **arguments})
+    assert str(refused.value) == sentence
+    assert len(searcher.search(query, top=np.int64(2))) == 2  # type: ignore[arg-type]

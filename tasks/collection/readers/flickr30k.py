@@ -36,7 +36,7 @@ class Flickr30k:
         return nearest(files, TOKENS) is not None or _table(files) is not None
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
-        """Return an item for each name that has captions and for every remaining image. Raises InputError."""
+        """Return an item for each name that has captions and for each unlisted image. Raises InputError."""
         problems: list[Problem] = []
         rows = list(_caption_rows(files, problems))
         splits = _splits(files, dict.fromkeys(name for _, name, _ in rows), problems)

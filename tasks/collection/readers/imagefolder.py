@@ -33,7 +33,7 @@ class ImageFolder:
         return any("/" in path or _has_file_names(files, path) for path in found)
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
-        """Return an item for each file in the metadata and for every remaining image. Raises InputError."""
+        """Return an item for each file in the metadata and for each unlisted image. Raises InputError."""
         problems: list[Problem] = []
         sources = _sources(files, problems)
         if not sources:

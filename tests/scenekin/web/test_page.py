@@ -86,9 +86,9 @@ def test_show_more(client: TestClient) -> None:
     [
         ("id=nobody", 404, "No image 'nobody'"),
         ("text=zeppelin", 422, "Every word of 'zeppelin' is unknown or too common"),
-        ("text=boat&top=0", 422, "top: Input should be"),
-        ("text=boat&alpha=x", 422, "alpha: Input should be"),
-        ("id=" + "x" * 5000, 422, "id: "),
+        ("text=boat&top=0", 422, "top must be at least 1, not "),
+        ("text=boat&alpha=x", 422, "alpha must be a number, not 'x'."),
+        ("id=" + "x" * 5000, 422, "id must have at most 4,096 characters."),
     ],
 )
 def test_an_invalid_search_is_explained_on_the_page(client: TestClient, query: str, status: int, message: str) -> None:
