@@ -427,7 +427,7 @@ def served(workspace: Path, name: str, generator: Generator, first: int, count: 
     """Fuzz a server process over sockets; it has to be alive and silent afterwards."""
     command = [str(Path(sys.executable).with_name("scenekin")), "serve", "--port", "0", "--name", name]
     with (
-        tempfile.TemporaryFile("w+") as errors,
+        tempfile.TemporaryFile("w+", encoding="utf-8") as errors,
         subprocess.Popen(
             [*command, "--workspace", str(workspace)], stdout=subprocess.PIPE, stderr=errors, text=True
         ) as server,
@@ -439,7 +439,7 @@ def served(workspace: Path, name: str, generator: Generator, first: int, count: 
             tally.failures.append(f"the server ended with {server.returncode}")
         status = Path(f"/proc/{server.pid}/status")
         if status.exists():
-            tally.peak = 1024 * int(status.read_text().partition("VmHWM:")[2].split()[0])
+            tally.peak = 1024 * int(status.read_text(encoding="utf-8").partition("VmHWM:")[2].split()[0])
         server.send_signal(signal.SIGINT)
         server.wait(30)
         errors.seek(0)

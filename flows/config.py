@@ -3,17 +3,19 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from tasks.caching import Runtime
 from tasks.captions.config import CaptionsConfig
 from tasks.collection.config import CollectionConfig
+from tasks.errors import InputError
 from tasks.evaluation.config import BASELINE_POOLINGS
 from tasks.features.config import FeaturesConfig
+from tasks.invalid import clauses
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.search.config import IndexConfig
 from tasks.surrogate.config import SurrogateConfig
-from tasks.training.config import RidgeConfig, TripletConfig
+from tasks.training.config import RegressionConfig, TripletConfig
 
 Candidate = Literal["v_v", "vt_v", "wsabie", "regression"]
 FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
@@ -36,21 +38,26 @@ class Config(BaseModel):
     seed: int = Field(default=0, ge=0, description="Seed of every random choice except the split of a collection.")
     collection: CollectionConfig = Field(default=CollectionConfig(), description="How a collection is read and split.")
     captions: CaptionsConfig = Field(default=CaptionsConfig(), description="How captions are read.")
-    surrogate: SurrogateConfig = Field(default=SurrogateConfig(), description="Neighbours by caption similarity.")
+    surrogate: SurrogateConfig = Field(
+        default=SurrogateConfig(), description="Relevant images: nearest neighbours by caption similarity."
+    )
     backbone: BackboneConfig = Field(default=BackboneConfig(), description="The convolutional network.")
     candidates: tuple[Candidate, ...] = Field(
         default=("v_v", "regression"),
         min_length=1,
         description="Methods to train and compare: v_v, vt_v, wsabie, regression.",
     )
-    stop_hopeless: bool = Field(default=True, description="Stop training a candidate that cannot become the best.")
+    stop_hopeless: bool = Field(
+        default=True,
+        description="Stop training by triplets early if its validation score will not reach the best candidate's.",
+    )
     v_v: TripletConfig = Field(default=TripletConfig(), description="(V,V): image triplets.")
     vt_v: TripletConfig = Field(default=TripletConfig(), description="(V+T,V): triplets of images and captions.")
     wsabie: TripletConfig = Field(
         default=TripletConfig(), description="WSABIE (V+T,V): image queries, caption targets."
     )
-    regression: RidgeConfig = Field(
-        default=RidgeConfig(), description="Ridge regression from image features to captions."
+    regression: RegressionConfig = Field(
+        default=RegressionConfig(), description="Ridge regression from image features to captions."
     )
     index: IndexConfig = Field(default=IndexConfig(), description="How an index is stored.")
     runtime: Runtime = Field(default=Runtime(), description="Where and how fast stages run; never changes a result.")
@@ -64,7 +71,7 @@ class Config(BaseModel):
     @classmethod
     def _each_once(cls, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
         if len(set(candidates)) < len(candidates):
-            raise ValueError("a candidate is named twice")
+            raise ValueError("each candidate may be named only once")
         return candidates
 
     def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> "Config":
@@ -99,3 +106,12 @@ class Config(BaseModel):
         """Return the settings that can change a result; all others are left at their defaults."""
         backbone = self.backbone.model_copy(update={"weights": None})
         return self.model_copy(update={"runtime": Runtime(), "index": IndexConfig(), "backbone": backbone})
+
+
+def registered_settings(version: int, settings: str) -> Config:
+    """Read the settings of a registered model, perhaps of another version of scenekin. Raises InputError."""
+    try:
+        return Config.model_validate_json(settings)
+    except ValidationError as error:
+        reason = "; ".join(clauses(error.errors()))
+        raise InputError(f"Cannot read the settings of model {version}: {reason}; train again.") from None

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from flows.config import Config
+from flows.config import registered_settings
 from flows.results import EvaluateResult, ModelVersion
 from flows.run import open_run
 from flows.steps import prepare, read, report_on
@@ -43,7 +43,7 @@ def evaluate(
         wait=wait,
     ) as run:
         registered = run.action(find_registered, run.workspace, model)
-        config = Config.model_validate_json(registered.config)
+        config = registered_settings(registered.version, registered.config)
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
         content = read(run, format, config.with_columns(columns or {}))
         reference = "train" if has_training_captions(run.workspace, content) else split

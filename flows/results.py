@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from tasks.caching import StageReport
 from tasks.evaluation.task import Difference, Evaluation, MethodSummary, MixedMetrics, WordMetrics
 from tasks.model.config import ModelConfig
+from tasks.phrases import counted
 
 
 class ModelVersion(BaseModel):
@@ -70,7 +71,7 @@ class Network(BaseModel):
 
 
 class TrainResult(FlowResult):
-    """`scenekin train --json`. `warning` says so if the model does not clearly beat the best untrained baseline."""
+    """`scenekin train --json`. `warning` is None if the model is clearly better than the best untrained baseline."""
 
     run_id: str
     model: ModelVersion
@@ -106,14 +107,16 @@ class IndexResult(FlowResult):
         """The published version and its number of images."""
         index = self.index
         return (
-            f"index {index['name']} version {index['version']}: {index['images']} images, {len(self.refused)} refused"
+            f"index {index['name']} version {index['version']}: {counted(int(index['images']), 'image')}, "
+            f"{len(self.refused):,} refused"
         )
 
 
 class EvaluateResult(FlowResult):
     """`scenekin evaluate --json`.
 
-    Relevance and baselines are fitted on the split `reference`; a `foreign` model was trained on another collection.
+    Relevance and baselines are fitted on the split `reference`. If `foreign`, the model was trained on another
+    collection.
     """
 
     model: ModelVersion
@@ -132,4 +135,5 @@ class EvaluateResult(FlowResult):
     @property
     def headline(self) -> str:
         """The evaluated model, the number of queries and the report."""
-        return f"model {self.model.version} on {self.split}: {self.queries} queries; report: {self.report}"
+        queries = counted(self.queries, "query", "queries")
+        return f"model {self.model.version} on {self.split}: {queries}; report: {self.report}"

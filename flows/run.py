@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from storage.artifacts import clear_leftovers
-from storage.source.tree import Source, require_place
+from storage.source.tree import IMAGES_REMEDY, Source, require_place
 from storage.workspace import Workspace, find_workspace, locked, open_workspace
 from tasks.caching import Runner, Runtime
 from tasks.demo.task import demo_collection
@@ -34,6 +34,8 @@ def open_run(
     """
     if collection is not None:
         require_place(collection)  # a mistyped path creates no workspace
+    if images is not None:
+        require_place(images, IMAGES_REMEDY)
     space = open_workspace(workspace if new else find_workspace(workspace).root)
     with locked(space, holder, wait=wait), _kept_inside(space):
         clear_leftovers(space)

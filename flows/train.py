@@ -16,7 +16,7 @@ from tasks.training.task import (
     fit_to_memory,
     score_to_beat,
     sound_candidates,
-    train_ridge_head,
+    train_regression_head,
     train_triplet_head,
 )
 
@@ -111,8 +111,8 @@ def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[st
     for method in sorted(config.candidates, key=lambda method: method != "regression"):
         data = training_data(run, prepared, config.pooling(method))
         if method == "regression":
-            ridge = fit_to_memory(run.workspace, config.regression, data.train_images)
-            trained[method] = run(train_ridge_head, data, config.backbone, ridge, config.seed)
+            regression = fit_to_memory(run.workspace, config.regression, data.train_images)
+            trained[method] = run(train_regression_head, data, config.backbone, regression, config.seed)
         else:
             settings = triplet_settings[method].resolved(method)
             beat = score_to_beat(run.workspace, trained, settings) if config.stop_hopeless else None

@@ -37,7 +37,7 @@ class BatchOutcome:
 def search_files(
     searcher: Searcher, queries: Queries, out: Path, words: Words, top: int = 10, recall: float = RECALL
 ) -> BatchOutcome:
-    """Search for each readable file of a list, modified by words; write the results to `out` in the list's order.
+    """Search for each readable file of a list, steered by words; write the results to `out` in the list's order.
 
     `out` is written completely or not at all. Raises InputError.
     """
@@ -60,7 +60,7 @@ def search_files(
                 on_step(len(rows))
             answered = sorted(embedding_D_of)
             if answered:
-                query_BD = np.stack([words.move(embedding_D_of[row]) for row in answered])
+                query_BD = np.stack([words.steer(embedding_D_of[row]) for row in answered])
                 write(_results(searcher, [names[row] for row in answered], query_BD, top, recall))
             outcome.answered += len(answered)
         if not outcome.answered:
@@ -79,7 +79,7 @@ def search_index(searcher: Searcher, out: Path, words: Words, top: int = 10, rec
         progress("searching", outcome.listed) as on_step,
     ):
         for rows in _parts(outcome.listed, top):
-            query_BD = np.stack([words.move(start_D) for start_D in searcher.embeddings_of(rows)])
+            query_BD = np.stack([words.steer(start_D) for start_D in searcher.embeddings_of(rows)])
             write(_results(searcher, searcher.image_ids[rows], query_BD, top, recall))
             outcome.answered += len(query_BD)
             on_step(len(query_BD))
@@ -118,5 +118,6 @@ def _results(searcher: Searcher, names: Sequence[str], query_BD: np.ndarray, top
         pa.array([searcher.image_ids[row] for row in rows], pa.string()),
         pa.array([searcher.paths[row] for row in rows], pa.string()),
         pa.array(score_BT.reshape(-1), pa.float32()),
+        searcher.captions_of(row_BT.reshape(-1)),
     ]
     return pa.record_batch(columns, schema=RESULTS)

@@ -1,10 +1,11 @@
 """The `scenekin` command. Commands import lazily, so that a search loads neither Prefect nor MLflow."""
 
+import inspect
 import os
 import sys
 from collections.abc import Callable
 from functools import wraps
-from typing import Annotated, ParamSpec, TypeVar
+from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
@@ -24,7 +25,7 @@ from scenekin.console import LOGGER, configure_logging
 from scenekin.errors import InputError, NoTextModel, StorageError
 from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
-from scenekin.options import Workspace
+from scenekin.options import Quiet, Verbose, Workspace
 from scenekin.streams import open_streams, use_utf8
 from storage.errors import WorkspaceError, WorkspaceInUse
 
@@ -38,7 +39,7 @@ HINTS: dict[type[Exception], str] = {
         "then `scenekin index COLLECTION --model challenger`."
     ),
     WorkspaceError: " Choose another with --workspace.",
-    WorkspaceInUse: " With --wait the command waits; with --workspace it uses another.",
+    WorkspaceInUse: " Use --wait to wait for it, or --workspace for another one.",
 }
 
 app = typer.Typer(
@@ -87,8 +88,8 @@ def _print_version(wanted: bool) -> None:
 @app.callback()
 def _configure(
     workspace: Workspace = None,
-    verbose: Annotated[bool, typer.Option("--verbose", metavar="", help="Log each step to standard error.")] = False,
-    quiet: Annotated[bool, typer.Option("--quiet", metavar="", help="Print results and errors only.")] = False,
+    verbose: Verbose = False,
+    quiet: Quiet = False,
     version: Annotated[  # noqa: ARG001  its callback prints it
         bool,
         typer.Option(
@@ -96,13 +97,35 @@ def _configure(
         ),
     ] = False,
 ) -> None:
-    if verbose and quiet:
-        raise typer.BadParameter("--quiet and --verbose exclude each other.")
-    configure_logging(verbose, quiet)
+    _set_logging(verbose, quiet)
     for name, value in LIBRARY_DEFAULTS.items():
         os.environ.setdefault(name, value)
     if workspace is not None:
         os.environ["SCENEKIN_HOME"] = str(workspace)
+
+
+def _set_logging(verbose: bool, quiet: bool) -> None:
+    if verbose and quiet:
+        raise typer.BadParameter("--quiet and --verbose cannot be used together.")
+    configure_logging(verbose, quiet)
+
+
+def with_logging_options(command: Callable[..., T]) -> Callable[..., T]:
+    """Let a command take --verbose and --quiet too, as the program does before the command."""
+
+    @wraps(command)
+    def wrapped(*args: Any, verbose: bool, quiet: bool, **kwargs: Any) -> T:
+        if verbose or quiet:
+            _set_logging(verbose, quiet)
+        return command(*args, **kwargs)
+
+    signature = inspect.signature(command, eval_str=True)
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=annotation)
+        for name, annotation in (("verbose", Verbose), ("quiet", Quiet))
+    ]
+    vars(wrapped)["__signature__"] = signature.replace(parameters=[*signature.parameters.values(), *options])
+    return wrapped
 
 
 def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
@@ -132,4 +155,4 @@ for _command in (
     *(demo, check, train, evaluate, index, versions),
     *(search, explain, duplicates, serve, config, backbones),
 ):
-    app.command()(sentence_on_error(_command))
+    app.command()(with_logging_options(sentence_on_error(_command)))

@@ -1,32 +1,45 @@
 """Read a configuration from a YAML file and `key=value` assignments, and write one as commented YAML."""
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, ValidationError
-from pydantic_core import ErrorDetails
 
 from flows.config import FORMER_NAMES, Config, with_current_names
 from tasks.errors import InputError
+from tasks.invalid import clauses
 
 PRESETS = files("flows") / "presets"
+READ_BY = {
+    "check": {"collection"},
+    "evaluate": {"runtime"},  # all others are those of the model's training
+    "index": {"collection", "index", "runtime"},
+    "train": Config.model_fields.keys() - {"index"},
+}
+"""The sections and settings that have an effect on a command."""
+
+LOGGER = logging.getLogger("scenekin")
 
 
-def read_config(file: Path | None, assignments: list[str]) -> Config:
+def read_config(file: Path | None, assignments: Sequence[str] = (), command: str | None = None) -> Config:
     """Return the defaults, changed by the file, then by assignments such as `v_v.margin=0.1`.
 
-    If there is no such file, the preset of that name is read. Raises InputError if a setting is unknown or invalid.
+    If there is no such file, the preset of that name is read. Assignments that have no effect on the `command` are
+    logged as warnings; a file may serve several commands. Raises InputError if a setting is unknown or invalid.
     """
     values = _read_yaml(file) if file is not None else {}
     for assignment in assignments:
-        _assign(values, assignment)
+        section = _assign(values, assignment)
+        if command is not None and section in Config.model_fields and section not in READ_BY[command]:
+            LOGGER.warning("--set %s has no effect on `scenekin %s`.", assignment, command)
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise InputError(_sentence(error)) from None
+        raise InputError(f"Invalid settings: {'; '.join(clauses(error.errors()))}.") from None
 
 
 def preset_names() -> list[str]:
@@ -95,12 +108,14 @@ def _place(error: yaml.YAMLError) -> str:
     return f": line {error.problem_mark.line + 1}, column {error.problem_mark.column + 1}: {error.problem}"
 
 
-def _assign(values: dict[str, Any], assignment: str) -> None:
+def _assign(values: dict[str, Any], assignment: str) -> str:
+    """Set a value, and return the section or setting at the top that it belongs to. Raises InputError."""
     name, equals, text = assignment.partition("=")
     if not (name and equals):
         raise InputError(f"Cannot parse --set {assignment}; write key=value.")
     section, *names = name.split(".")
-    *parents, last = [FORMER_NAMES.get(section, section), *names]
+    top = FORMER_NAMES.get(section, section)
+    *parents, last = [top, *names]
     for parent in parents:
         below = values.get(parent, {})
         if not isinstance(below, dict):
@@ -110,24 +125,4 @@ def _assign(values: dict[str, Any], assignment: str) -> None:
         values[last] = yaml.safe_load(text)
     except yaml.YAMLError:
         raise InputError(f"Cannot parse --set {assignment}: {text!r} is not a valid YAML value.") from None
-
-
-def _sentence(error: ValidationError) -> str:
-    problems = error.errors()
-    inner = {problem["loc"][:length] for problem in problems for length in range(len(problem["loc"]))}
-    return f"Invalid settings: {'; '.join(_clause(each) for each in problems if each['loc'] not in inner)}."
-
-
-def _clause(problem: ErrorDetails) -> str:
-    """Describe one invalid setting by its name, what it must be, and its value."""
-    name, kind = ".".join(map(str, problem["loc"])), problem["type"]
-    expected = problem["msg"].removeprefix("Input should be ").partition(", unable")[0]
-    clauses = {
-        "extra_forbidden": f"unknown setting {name} (`scenekin config` prints all settings)",
-        "model_type": f"{name} is a section; set one of its settings, such as {name}.KEY=VALUE",
-        "too_short": f"{name} must not be empty",
-        "value_error": f"{name}: {problem['msg'].removeprefix('Value error, ')}".removeprefix(": "),
-    }
-    if kind.startswith(("int", "float")):
-        expected = "a whole number" if kind.startswith("int") else "a number"
-    return clauses.get(kind, f"{name} must be {expected}, not {problem['input']!r}")
+    return top

@@ -21,7 +21,7 @@ ImageColumn = Annotated[
 CaptionColumn = Annotated[
     list[str] | None,
     typer.Option(
-        "--caption-column", metavar="NAME", help="Table column of the captions (default: detected); repeatable."
+        "--caption-column", metavar="NAME", help="Table column with the captions (default: detected); repeatable."
     ),
 ]
 Encoding = Annotated[
@@ -46,6 +46,14 @@ Rehash = Annotated[
     typer.Option("--rehash", metavar="", help="Read every file again, even those whose size and time are unchanged."),
 ]
 Wait = Annotated[bool, typer.Option("--wait", metavar="", help="Wait if another process is using the workspace.")]
+LOGGING = "Logging"  # the panel of the help that these two options stand in
+Verbose = Annotated[
+    bool,
+    typer.Option("--verbose", metavar="", help="Log each step to standard error.", rich_help_panel=LOGGING),
+]
+Quiet = Annotated[
+    bool, typer.Option("--quiet", metavar="", help="Print results and errors only.", rich_help_panel=LOGGING)
+]
 AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as one JSON object.")]
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from storage.atomic import fresh_file
 from tasks.errors import InputError
+from tasks.phrases import either
 
 FORMULA = r"^[=+\-@\t\r]"  # how a cell begins that spreadsheets run as a formula
 
@@ -18,7 +19,7 @@ def check_output(out: Path, *suffixes: str) -> None:
     """Raise InputError if the name has another suffix or the file cannot be written there."""
     reason = None
     if out.suffix.lower() not in suffixes:
-        reason = f"the name must end in {' or '.join(suffixes)}"
+        reason = f"the name must end in {either(suffixes)}"
     elif out.is_dir():
         reason = "Is a directory"
     elif not out.parent.is_dir():

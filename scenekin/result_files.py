@@ -24,10 +24,12 @@ RESULTS = pa.schema(
         ("image_id", pa.string()),
         ("path", pa.string()),
         ("score", pa.float32()),
+        ("caption", pa.string()),
     ]
 )
+"""`caption` is that of the collection, null for an image without one."""
 SHEET_PICTURES = 5000  # about 80 MB of HTML
-SIDE = 240  # pixels of a picture's longer side on a contact sheet
+SIDE = 240  # pixels of an image's longer side on a contact sheet
 
 WriteResults = Callable[[pa.RecordBatch], None]
 ReadQuery = Callable[[str], bytes | None]
@@ -39,7 +41,7 @@ def check_sheet(out: Path, queries: int, top: int) -> None:
     pictures = queries * (top + 1)
     if out.suffix.lower() == ".html" and pictures > SHEET_PICTURES:
         raise InputError(
-            f"A contact sheet holds at most {SHEET_PICTURES:,} pictures, not {pictures:,}; use fewer queries or "
+            f"A contact sheet holds at most {SHEET_PICTURES:,} images, not {pictures:,}; use fewer queries or "
             "results, or write a .csv or .parquet file."
         )
 
@@ -79,7 +81,7 @@ def _metadata(searcher: Searcher, words: Words) -> dict[str, str]:
 
 
 class ContactSheet:
-    """Sections of an HTML page, each a query and its results; pictures are inside the page."""
+    """Sections of an HTML page, each a query and its results; images are inside the page."""
 
     def __init__(self, searcher: Searcher, words: Words, read_query: ReadQuery) -> None:
         loader = PackageLoader("scenekin", "")
@@ -101,11 +103,7 @@ class ContactSheet:
         for start, end in zip(starts, [*starts[1:], len(rows)], strict=True):
             name = rows[start]["query"]
             results = [
-                {
-                    **row,
-                    "caption": self._searcher.caption_of(row["image_id"]),
-                    "picture": self._picture(self._searcher.read_indexed, row["image_id"]),
-                }
+                {**row, "picture": self._picture(self._searcher.read_indexed, row["image_id"])}
                 for row in rows[start:end]
             ]
             yield str(self._template.section(name, self._picture(self._read_query, name), results))

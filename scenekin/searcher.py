@@ -2,12 +2,14 @@
 
 import hashlib
 import logging
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
+from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +29,7 @@ from tasks.images.preprocess import to_pixels
 from tasks.model.persistence import load_for_queries
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import TextModel, load_text
+from tasks.phrases import counted, either
 from tasks.search.explanation import Explanation, explain
 from tasks.search.modifiers import ADD, REMOVE
 from tasks.search.ranking import rank
@@ -35,8 +38,8 @@ from tasks.search.words import Words, embed_phrase, read_words
 RECALL = 0.95  # minimum recall of an approximate index by default
 LOGGER = logging.getLogger("scenekin")
 
-ImageInput: TypeAlias = Path | str | bytes | Image.Image
-"""An image as callers give it: its file, the bytes of one, or a Pillow image."""
+ImageInput: TypeAlias = Path | str | bytes | BinaryIO | Image.Image
+"""An image as callers give it: a file's path, its bytes, an open binary file, or a Pillow image."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Query(Words):
-    """The embedding of a query, and the words that modified it."""
+    """The embedding of a query, and the words that steer it."""
 
     embedding_D: np.ndarray = field(kw_only=True)
 
@@ -66,12 +69,12 @@ class Searcher:
         self.image_ids: list[str] = rows["image_id"].to_pylist()
         self.paths: list[str] = rows["path"].to_pylist()
         self._embedding_ND = index_vectors(workspace, manifest)
-        LOGGER.info("Opened index %s version %d: %d images", manifest.name, manifest.version, manifest.images)
+        images = counted(manifest.images, "image")
+        LOGGER.info("Opened index %s version %d: %s", manifest.name, manifest.version, images)
 
     def __repr__(self) -> str:
-        return (
-            f"Searcher(index {self.manifest.name!r} version {self.manifest.version}, {self.manifest.images:,} images)"
-        )
+        manifest = self.manifest
+        return f"Searcher(index {manifest.name!r} version {manifest.version}, {counted(manifest.images, 'image')})"
 
     @classmethod
     def open(cls, workspace: Path | str | None = None, name: str = "main") -> "Searcher":
@@ -108,14 +111,14 @@ class Searcher:
         text = load_text(sound_model(self.workspace, self.manifest.model.reference))
         if text is None:
             raise NoTextModel(
-                f"The model of the index {self.manifest.name!r} does not know words; index with a model trained as the "
-                "candidate regression."
+                f"The model of the index {self.manifest.name!r} knows no words; index the collection with a model of "
+                "another method, such as regression."
             )
         return text
 
     def embed(self, image: ImageInput) -> np.ndarray:
         """embedding_D of an image, computed as for indexed images. Raises InputError."""
-        pixels_HWC = self._pixels(image if isinstance(image, bytes | Image.Image) else _read_file(image), image)
+        pixels_HWC = self._pixels(_content(image, _read_file), image)
         with torch.inference_mode():
             embedding_D: np.ndarray = self.model(pixels_HWC[None])[0].numpy()
         return embedding_D
@@ -155,6 +158,10 @@ class Searcher:
         caption: str | None = self._captions[self.row(image_id)].as_py()
         return caption
 
+    def captions_of(self, row_N: np.ndarray) -> pa.Array:
+        """The captions of indexed images by their rows, null for images without one."""
+        return self._captions.take(pa.array(row_N)).combine_chunks().cast(pa.string())
+
     def location_of(self, image_id: str) -> str:
         """The path or URL of the file of an indexed image. Raises MissingImage."""
         return f"{self.manifest.images_root.rstrip('/')}/{self.paths[self.row(image_id)]}"
@@ -193,17 +200,14 @@ class Searcher:
 
         Raises InputError.
         """
-        pixels_a_HWC, pixels_b_HWC = (
-            self._pixels(image if isinstance(image, bytes | Image.Image) else self.read(image), image)
-            for image in (a, b)
-        )
+        pixels_a_HWC, pixels_b_HWC = (self._pixels(_content(image, self.read), image) for image in (a, b))
         return explain(self.model, pixels_a_HWC, pixels_b_HWC)
 
     def _pixels(self, data: bytes | Image.Image, image: ImageInput) -> torch.Tensor:
         try:
             return to_pixels(data, self.model.config.preprocessing)
         except UnreadableImage as error:
-            name = "the image" if isinstance(image, bytes | Image.Image) else repr(str(image))
+            name = repr(str(image)) if isinstance(image, str | Path) else "the image"
             raise InputError(f"Cannot decode {name}: {error}.") from error
 
     def query(
@@ -217,14 +221,16 @@ class Searcher:
         alpha: float = ADD,
         beta: float = REMOVE,
     ) -> Query:
-        """The query of an image, of an indexed image by its id, or of a text, modified by words (METHOD.md 8).
+        """The query of an image, of an indexed image by its id, or of a text, steered by words (METHOD.md 8).
 
         A term is one or more words, optionally weighted as `snow:2`; `alpha` and `beta` are the strengths of added and
         removed terms. Terms without an informative word have no effect, and a term that is both added and removed
-        cancels. Raises InputError, also if the text has no informative word.
+        cancels; `notes` of the result says so. Raises InputError, also if the text has no informative word.
         """
         if sum(given is not None for given in (image, image_id, text)) != 1:
-            raise InputError("Give exactly one of: an image, the id of an indexed image, a text.")
+            raise InputError("Give exactly one query: an image, the id of an indexed image, or a text.")
+        if not isinstance(text, str | None):
+            raise TypeError(f"text must be a string, not {text!r}.")
         words = self.words(add, remove, alpha, beta, text or "")
         if text is None:
             start_D = self.embed(image) if image is not None else self.embedding_of(str(image_id))
@@ -233,9 +239,9 @@ class Searcher:
             if not text.strip():
                 raise InputError("The text is empty.")
             if text_D is None:
-                raise InputError(f"No word of {text!r} is both known and informative{_hint(words)}")
+                raise InputError(f"Every word of {text!r} is unknown or too common to search for{_hint(words)}")
             start_D = text_D
-        return Query(**vars(words), embedding_D=words.move(start_D))
+        return Query(**vars(words), embedding_D=words.steer(start_D))
 
     def words(
         self,
@@ -245,8 +251,10 @@ class Searcher:
         beta: float = REMOVE,
         text: str = "",
     ) -> Words:
-        """How these terms modify any query. Raises InputError, NoTextModel if the model does not know words."""
-        adding, removing = ([terms] if isinstance(terms, str) else terms for terms in (add, remove))
+        """How these terms steer any query. Raises InputError, NoTextModel if the model knows no words."""
+        adding, removing = _terms("add", add), _terms("remove", remove)
+        for name, strength in (("alpha", alpha), ("beta", beta)):
+            _check_number(name, strength)
         return read_words(self.text, adding, removing, alpha, beta, text) if adding or removing or text else Words()
 
     def effort(self, top: int, recall: float) -> tuple[int, float]:
@@ -291,8 +299,11 @@ class Searcher:
 
         Exact, unless the index is so large that it has an approximate one whose measured recall is at least `recall`.
         """
+        if not isinstance(top, Integral):
+            raise TypeError(f"top must be a whole number, not {top!r}.")
         if top < 1:
             raise InputError(f"top must be at least 1, not {top}.")
+        _check_number("recall", recall)
         if not 0 <= recall <= 1:
             raise InputError(f"recall must be between 0 and 1, not {recall}.")
         probes, _ = self.effort(top, recall)
@@ -324,9 +335,12 @@ class Searcher:
     ) -> list[Result]:
         """The `top` images nearest to a query, which is given as to `query`, best first. Raises InputError.
 
-        `recall` is the minimum recall of an index so large that it is searched approximately; 1 searches exactly.
+        `recall` is the minimum recall of an index so large that it is searched approximately; 1 searches exactly. Warns
+        of words that have no effect (UserWarning).
         """
         query = self.query(image, image_id=image_id, text=text, add=add, remove=remove, alpha=alpha, beta=beta)
+        for note in query.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
         return self.nearest(query, top, recall)
 
 
@@ -343,9 +357,37 @@ def _read_file(file: Path | str) -> bytes:
         raise InputError(f"Cannot read {str(file)!r}: {getattr(error, 'strerror', None) or error}.") from error
 
 
+def _content(image: ImageInput, read: Callable[[Path | str], bytes]) -> bytes | Image.Image:
+    """The bytes of an image, which `read` returns for a path, or the Pillow image itself. Raises InputError."""
+    if isinstance(image, bytes | Image.Image):
+        return image
+    if isinstance(image, Path | str):
+        return read(image)
+    data = image.read() if hasattr(image, "read") else None
+    if not isinstance(data, bytes):
+        kind = type(image).__name__
+        raise TypeError(f"An image must be a path, bytes, an open binary file or a Pillow image, not {kind}.")
+    return data
+
+
+def _terms(name: str, terms: Iterable[str]) -> list[str]:
+    """The terms as a list; a single string is one term. Raises TypeError."""
+    if isinstance(terms, str):
+        return [terms]
+    listed = list(terms) if isinstance(terms, Iterable) else []
+    if not isinstance(terms, Iterable) or not all(isinstance(term, str) for term in listed):
+        raise TypeError(f"{name} must be a string or a list of strings, not {terms!r}.")
+    return listed
+
+
+def _check_number(name: str, value: float) -> None:
+    if not isinstance(value, Real):
+        raise TypeError(f"{name} must be a number, not {value!r}.")
+
+
 def _hint(words: Words) -> str:
     near = dict.fromkeys(word for known in words.suggestions.values() for word in known)
-    return f". Did you mean {', '.join(near)}?" if near else "; try other words."
+    return f". Did you mean {either(list(near))}?" if near else "; try other words."
 
 
 def _exists(path: Path) -> bool:

@@ -132,13 +132,13 @@ def _acquire(workspace: Workspace, stream: IO[str], wait: bool) -> None:
     except BlockingIOError:
         in_use = _in_use(workspace, stream.fileno())
         if not wait:
-            raise WorkspaceInUse(f"{in_use}; wait for it to finish.") from None
+            raise WorkspaceInUse(f"{in_use}; wait until it is done.") from None
         log.warning("%s; waiting.", in_use)
         fcntl.flock(stream, fcntl.LOCK_EX)
     except OSError as error:  # ENOLCK, EOPNOTSUPP, …
         raise WorkspaceError(
             f"Cannot lock the workspace {workspace.root}: {error.strerror}; "
-            "network shares often have no locks, local disks do."
+            "use a folder on a local disk, since some network shares have no locks."
         ) from error
 
 

@@ -31,6 +31,13 @@ class Outcome:
         return answer
 
     @property
+    def usage_error(self) -> str:
+        """What a command said that was called in a wrong way, without the frame that it is printed in."""
+        assert self.code == 2, (self.code, self.err)
+        assert self.out == ""
+        return " ".join(self.err.translate(dict.fromkeys(map(ord, "╭─╮│╰╯"))).split())
+
+    @property
     def sentence(self) -> str:
         """The one sentence that a command ended with that could not do its work; it told nothing else but progress."""
         assert self.code == 1, (self.code, self.err)

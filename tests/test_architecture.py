@@ -23,9 +23,10 @@ STAGES = (
     *("images", "collection", "demo", "captions", "surrogate", "metrics", "model", "features"),
     *("embedding", "training", "search", "evaluation", "registry"),
 )
+PLAIN = {"errors", "invalid", "phrases"}  # modules of `tasks` that all others may import
 PYFUNC = "tasks.registry.pyfunc"  # executed by MLflow: the one pure module that may import it
 FLOWS_MAY = sys.stdlib_module_names | {
-    *("pydantic", "tasks.caching"),
+    *("pydantic", "tasks.caching", "tasks.errors", "tasks.invalid", "tasks.phrases"),
     *("storage.settings", "storage.artifacts", "storage.source.tree", "storage.workspace", "storage.models"),
 }
 DEPLOYED = "flows.deployed"  # the one module that imports Prefect
@@ -100,13 +101,13 @@ def flow_may(module: str, name: str) -> bool:
 def task_may(module: str, name: str) -> bool:
     if room(name) in {"pure", "task"}:
         return is_earlier(name, module)
-    return room(name) in {"storage", "errors", "caching", "progress", "source"} or is_plain(name)
+    return room(name) in {"storage", "caching", "progress", "source", *PLAIN} or is_plain(name)
 
 
 def pure_may(module: str, name: str) -> bool:
     if room(name) == "pure":
         return is_earlier(name, module)
-    return room(name) == "errors" or is_plain(name) or (module, name) == (PYFUNC, "mlflow")
+    return room(name) in PLAIN or is_plain(name) or (module, name) == (PYFUNC, "mlflow")
 
 
 def is_plain(name: str) -> bool:
@@ -120,7 +121,7 @@ MAY_IMPORT: dict[str, Callable[[str, str], bool]] = {
     "flows": flow_may,
     "scenekin": lambda _, name: name != "tests",
     "caching": lambda _, name: room(name) in {"storage", "source"} or is_plain(name),
-    **dict.fromkeys(["errors", "progress", "source", "tasks"], lambda _, name: is_plain(name)),
+    **dict.fromkeys(["progress", "source", "tasks", *PLAIN], lambda _, name: is_plain(name)),
 }
 
 

@@ -21,7 +21,7 @@ STEPS = {
     "train features": "extract_features",
     "validation features": "extract_features",
     "neighbours": "find_neighbours",
-    "ridge": "train_ridge_head",
+    "ridge": "train_regression_head",
     "triplets": "train_triplet_head",
     "triplets embed": "embed_features",
     "ridge embeds": "embed_features",

@@ -47,7 +47,7 @@ def check(
 
     trees = Source(collection, images, follow_links).trees()
     files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in trees)
-    settings = read_config(config, set or []).collection.override(
+    settings = read_config(config, set or [], "check").collection.override(
         column_options(image_column, caption_column, encoding)
     )
 

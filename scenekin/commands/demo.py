@@ -29,14 +29,13 @@ def demo(wait: Wait = False, workspace: Workspace = None) -> None:
     print(train_text(train(collection, settings, workspace=root, wait=wait)))
     print(index_text(index(collection, "demo", config=settings, workspace=root, wait=wait)))
     print(evaluate_text(evaluate(collection, workspace=root, wait=wait)))
-    query = sorted(Path(collection, "test").glob("*.jpg"))[0]
-    is_default = space.root == Path(".scenekin").absolute()
-    command = [
-        "scenekin" if shutil.which("scenekin") else short(Path(sys.executable).with_name("scenekin")),
-        "search",
-        short(query),
-        "--name",
-        "demo",
-        *([] if is_default else ["--workspace", short(space.root)]),
-    ]
-    print(f"\nNext, search for similar scenes:\n  {shlex.join(command)}")
+    print(f"\n{next_steps(space.root, sorted(Path(collection, 'test').glob('*.jpg'))[0])}")
+
+
+def next_steps(workspace: Path, query: Path) -> str:
+    """Return the commands to try next, as they can be pasted into a shell."""
+    program = "scenekin" if shutil.which("scenekin") else short(Path(sys.executable).with_name("scenekin"))
+    is_default = workspace == Path(".scenekin").absolute()
+    index = ["--name", "demo", *([] if is_default else ["--workspace", short(workspace)])]
+    search, serve = (shlex.join([program, *words, *index]) for words in (["search", short(query)], ["serve"]))
+    return f"Next, search for similar scenes:\n  {search}\nor in the browser:\n  {serve}"

@@ -9,6 +9,7 @@ import typer
 from scenekin.console import image_text, print_result, short
 from scenekin.options import AsJson, IndexName, Workspace
 from scenekin.outputs import check_output
+from tasks.phrases import counted
 
 if TYPE_CHECKING:
     from scenekin.searcher import Searcher
@@ -64,9 +65,8 @@ def _text(searcher: "Searcher", answer: dict[str, Any], out: Path | None) -> str
     groups = answer["groups"]
     images = sum(group["size"] for group in groups)
     lines = [
-        f"{images:,} of {answer['index']['images']:,} images in {len(groups):,} group{'s' * (len(groups) != 1)} "
-        f"(similarity at least {answer['threshold']:g}), {answer['copies']:,} exact "
-        f"{'copy' if answer['copies'] == 1 else 'copies'}"
+        f"{images:,} of {counted(answer['index']['images'], 'image')} in {counted(len(groups), 'group')} "
+        f"(similarity at least {answer['threshold']:g}), {counted(answer['copies'], 'exact copy', 'exact copies')}"
     ]
     for number, group in enumerate(groups[:SHOWN], start=1):
         lines.append(f"Group {number}: {group['size']} images")
@@ -79,7 +79,7 @@ def _text(searcher: "Searcher", answer: dict[str, Any], out: Path | None) -> str
             lines.append(f"  {image_text(searcher, image['image_id'])}: {relation}")
         lines += [f"  and {group['size'] - SHOWN:,} more"] * (group["size"] > SHOWN)
     if len(groups) > SHOWN:
-        lines.append(f"and {len(groups) - SHOWN:,} more groups; --json or --out lists all")
+        lines.append(f"and {counted(len(groups) - SHOWN, 'more group')}; --json or --out lists all")
     if out is not None:
         lines.append(f"Report: {short(out.absolute())}")
     return "\n".join(lines)

@@ -26,6 +26,7 @@ from scenekin.options import (
 )
 from tasks.collection.records import Split
 from tasks.metrics.formatting import format_metric, format_with_interval
+from tasks.phrases import counted
 
 if TYPE_CHECKING:
     from flows.results import EvaluateResult
@@ -62,7 +63,7 @@ def evaluate(
         workspace=path_text(workspace),
         images=images,
         format=format,
-        runtime=read_config(config, set or []).runtime,  # all other settings are the model's own
+        runtime=read_config(config, set or [], "evaluate").runtime,  # all other settings are the model's own
         columns=column_options(image_column, caption_column, encoding),
         follow_links=follow_links,
         rehash=rehash,
@@ -74,8 +75,8 @@ def evaluate(
 def evaluate_text(result: "EvaluateResult") -> str:
     """The metrics of each method as text."""
     lines = [
-        f"{result.model.name} version {result.model.version} on {result.split}: {result.queries:,} queries, "
-        f"{result.left_out:,} skipped",
+        f"{result.model.name} version {result.model.version} on {result.split}: "
+        f"{counted(result.queries, 'query', 'queries')}, {result.left_out:,} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for summary in result.methods.values():

@@ -24,7 +24,9 @@ NAME_LENGTH = 50  # characters of an image id in a file name, which may have 255
 def explain(
     a: Annotated[str, typer.Argument(metavar="A", help="First image: file or id.")],
     b: Annotated[str, typer.Argument(metavar="B", help="Second image: file or id.")],
-    out: Annotated[Path, typer.Option("--out", metavar="FILE.png", help="File for an image of both with heat maps.")],
+    out: Annotated[
+        Path, typer.Option("--out", metavar="FILE.png", help="PNG file for both images with their heat maps.")
+    ],
     name: IndexName = "main",
     workspace: Workspace = None,
     json: AsJson = False,
@@ -39,7 +41,7 @@ def explain(
     answer = draw_explanation(explanation, data_a, data_b, out)
     lines = [f"Similarity {explanation.score:z.3f}; picture written to {short(out.absolute())}"]
     evident = {a: explanation.evidence_a, b: explanation.evidence_b}
-    lines += [f"No evidence in {image}" for image, found in evident.items() if not found]
+    lines += [f"No evidence found in {image}" for image, found in evident.items() if not found]
     print_result(answer, json, "\n".join(lines))
 
 

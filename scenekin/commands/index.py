@@ -28,6 +28,7 @@ from scenekin.options import (
     path_text,
 )
 from storage.errors import StorageError
+from tasks.phrases import counted
 
 if TYPE_CHECKING:
     from flows.results import IndexResult
@@ -44,7 +45,8 @@ def index(
         typer.Option("--allow-shrink", metavar="", help="Allow more than 20 % of the indexed images to be removed."),
     ] = False,
     moved: Annotated[
-        bool, typer.Option("--moved", metavar="", help="The indexed collection was moved: accept its new place.")
+        bool,
+        typer.Option("--moved", metavar="", help="Accept that the indexed collection has been moved to this place."),
     ] = False,
     config: ConfigFile = None,
     set: Assignments = None,
@@ -64,11 +66,12 @@ def index(
     from scenekin.config_file import read_config
 
     known = _refused_before(workspace, name)
+    settings = read_config(config, set or [], "index")
     result = index_collection(
         collection,
         name,
         model,
-        config=read_config(config, set or []).with_columns(column_options(image_column, caption_column, encoding)),
+        config=settings.with_columns(column_options(image_column, caption_column, encoding)),
         workspace=path_text(workspace),
         images=images,
         format=format,
@@ -100,7 +103,8 @@ def index_text(result: "IndexResult", known: Sequence[dict[str, str]] = ()) -> s
     changes = ", ".join([f"{counts[kind]:,} {kind}" for kind in CHANGES if counts[kind]] + _other_changes(result))
     new = [refusal for refusal in result.refused if refusal not in known]
     lines = [
-        f"Index {counts['name']} version {counts['version']}: {counts['images']:,} images ({changes or 'no changes'}), "
+        f"Index {counts['name']} version {counts['version']}: {counted(int(counts['images']), 'image')} "
+        f"({changes or 'no changes'}), "
         f"{len(result.refused):,} refused, {result.seconds:.1f} s"
     ]
     lines += refusal_lines(new)

@@ -20,6 +20,7 @@ from scenekin.console import (
 from scenekin.options import AsJson, ImageColumn, IndexName, Workspace
 from scenekin.outputs import check_output
 from tasks.errors import InputError
+from tasks.phrases import counted
 
 if TYPE_CHECKING:
     from scenekin.batch_search import BatchOutcome
@@ -47,7 +48,7 @@ MinRecall = Annotated[
 ]
 Explain = Annotated[
     Path | None,
-    typer.Option("--explain", metavar="DIR", help="Write a picture per result that shows why it matches."),
+    typer.Option("--explain", metavar="DIR", help="Write a picture of why it matches for each result to this folder."),
 ]
 Out = Annotated[
     Path | None,
@@ -104,14 +105,15 @@ def search(
 def _check_usage(
     query: Path | None, id: str | None, text: str | None, ids: str | None, explain: Path | None, out: Path | None
 ) -> None:
+    """Raise BadParameter for options that do not go together, InputError for files that cannot be used."""
     if ids not in (None, "all"):
-        raise InputError(f"--ids takes the word all, not {ids!r}; to search by one indexed image, use --id.")
+        raise typer.BadParameter(f"--ids takes the word all, not {ids!r}; to search by one indexed image, use --id.")
     if sum(given is not None for given in (query, id, text, ids)) != 1:
-        raise InputError("Give exactly one query: an image file, --id, --text, or --ids all with --out.")
+        raise typer.BadParameter("Give exactly one query: an image file, --id, --text, or --ids all with --out.")
     if ids is not None and out is None:
-        raise InputError("--ids all writes its results to a file; set --out.")
+        raise typer.BadParameter("--ids all writes its results to a file; set --out.")
     if explain is not None and (text is not None or out is not None):
-        raise InputError("--explain shows two images side by side; use it with an image file or --id, without --out.")
+        raise typer.BadParameter("--explain needs a single image, given as a file or with --id, and no --out.")
     if query is not None:
         _check_file(query, out)
     if out is not None:
@@ -160,7 +162,7 @@ def search_and_print(
         explained = explain_results(searcher, image, results, explain)
         answer |= explained
         count = len(explained["explanations"])
-        lines.append(f"{count} explanation{'s' * (count != 1)} written to {short(explain.absolute())}")
+        lines.append(f"{counted(count, 'explanation')} written to {short(explain.absolute())}")
         lines += refusal_lines(explained["refused"])
     print_notes(asked)
     print_result(answer, json, "\n".join(lines) or "The index is empty.")
@@ -204,9 +206,10 @@ def search_into_file(
         "refused": outcome.refused,
         "seconds": seconds,
     }
+    some = f"{outcome.answered:,} of " if outcome.answered < outcome.listed else ""
     summary = (
-        f"Results of {outcome.answered:,} of {outcome.listed:,} queries written to {short(out.absolute())} "
-        f"({len(outcome.refused):,} refused, {seconds} s)"
+        f"Results of {some}{counted(outcome.listed, 'query', 'queries')} "
+        f"written to {short(out.absolute())} ({len(outcome.refused):,} refused, {seconds} s)"
     )
     print_notes(words)
     print_result(answer, json, "\n".join([summary, *refusal_lines(outcome.refused)]))

@@ -21,7 +21,11 @@ def serve(
     name: IndexName = "main",
     allowed_host: Annotated[
         list[str] | None,
-        typer.Option("--allowed-host", metavar="NAME", help="Host name of the server, e.g. of its proxy; repeatable."),
+        typer.Option(
+            "--allowed-host",
+            metavar="NAME",
+            help="Host name by which the server is reached, e.g. that of a proxy; repeatable.",
+        ),
     ] = None,
     workspace: Workspace = None,
 ) -> None:

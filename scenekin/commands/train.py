@@ -50,7 +50,7 @@ def train(
 
     result = train_model(
         collection,
-        read_config(config, set or []).with_columns(column_options(image_column, caption_column, encoding)),
+        read_config(config, set or [], "train").with_columns(column_options(image_column, caption_column, encoding)),
         workspace=path_text(workspace),
         images=images,
         format=format,

@@ -6,6 +6,7 @@ import typer
 
 from scenekin.console import missing_images_text, print_result
 from scenekin.options import AsJson, IndexName, Wait, Workspace
+from tasks.phrases import counted
 
 if TYPE_CHECKING:
     from storage.workspace import Workspace as OpenWorkspace
@@ -73,6 +74,6 @@ def _line(row: dict[str, Any]) -> str:
         return f"{mark} {row['version']:>4}  {row['damage']}"
     model = f"model {row['model']['version']}"
     captions = "" if row["captioned"] is None else f"  {row['captioned']:,} with captions"
-    line = f"{mark} {row['version']:>4}  {row['images']:>9,} images{captions}  {model}  {row['created_at']}"
+    line = f"{mark} {row['version']:>4}  {counted(row['images'], 'image'):>16}{captions}  {model}  {row['created_at']}"
     measured = (row["recall"] or {}).get(10, {}).items()
     return "  ".join([line, *(f"recall@10 {recall:.3f} with {lists} lists" for lists, recall in measured)])

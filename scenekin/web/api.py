@@ -2,11 +2,11 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form
+from fastapi import APIRouter, Depends, Form
 from fastapi import Query as QueryString
 
 from scenekin.web.errors import ErrorResponse
-from scenekin.web.parameters import SearchParameters, UploadSearchParameters
+from scenekin.web.parameters import SearchParameters, UploadSearchParameters, require_form
 from scenekin.web.responses import IndexResponse, SearchResponse, Word, WordsResponse, index_response, search_response
 from scenekin.web.served_index import CurrentIndexDep, ServedIndex
 
@@ -33,7 +33,11 @@ async def search(parameters: Annotated[SearchParameters, QueryString()], current
     return await current.look_up(work)
 
 
-@router.post("/search", responses={status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 415, 507)})
+@router.post(
+    "/search",
+    dependencies=[Depends(require_form)],
+    responses={status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 415, 507)},
+)
 async def search_upload(
     parameters: Annotated[UploadSearchParameters, Form(media_type="multipart/form-data")], current: CurrentIndexDep
 ) -> SearchResponse:
@@ -52,8 +56,8 @@ async def search_upload(
 @router.get("/words")
 async def words(
     current: CurrentIndexDep,
-    prefix: Annotated[str, QueryString(max_length=200)] = "",
-    top: Annotated[int, QueryString(ge=1, le=50)] = 8,
+    prefix: Annotated[str, QueryString(max_length=200, description="Text whose last word is completed.")] = "",
+    top: Annotated[int, QueryString(ge=1, le=50, description="Number of words.")] = 8,
 ) -> WordsResponse:
     """Return known words that complete the last word of `prefix`."""
 

@@ -14,6 +14,7 @@ from scenekin.web.middleware import SECURITY_HEADERS
 from storage.errors import StorageError
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
+from tasks.invalid import clauses
 
 EXPECTED_ERRORS = (HTTPException, ValidationError, RequestValidationError, InputError, StorageError)
 """Errors that a request or the state of the index may cause."""
@@ -38,9 +39,7 @@ def describe_error(error: Exception) -> tuple[int, str]:
         case HTTPException():
             return error.status_code, str(error.detail)
         case ValidationError() | RequestValidationError():
-            first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"] if part not in {"query", "body", "path"})
-            return 422, f"{name or 'The request'}: {first['msg']}."
+            return 422, f"{'; '.join(clauses(error.errors()))}."
         case MissingImage():
             return 404, str(error)
         case InputError():

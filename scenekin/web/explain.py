@@ -2,19 +2,19 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Form, UploadFile
+from fastapi import APIRouter, Depends, Form, UploadFile
 from fastapi import Query as QueryString
-from pydantic import BaseModel
+from pydantic import BaseModel, Field
 
 from scenekin.web.errors import ErrorResponse
-from scenekin.web.parameters import ImageId
+from scenekin.web.parameters import ImageId, require_form
 from scenekin.web.served_index import CurrentIndexDep, ServedIndex, read_upload
 from scenekin.web.thumbnails import data_uri, encode_jpeg, fit
 from tasks.errors import InputError
 from tasks.search.explanation import Explanation
 from tasks.search.heat import overlay
 
-SIDE = 640  # pixels of a picture's longer side under its heat map
+SIDE = 640  # pixels of an image's longer side under its heat map
 
 router = APIRouter(
     prefix="/api/explain",
@@ -26,16 +26,16 @@ router = APIRouter(
 class ExplainParameters(BaseModel):
     """The ids of two indexed images."""
 
-    a: ImageId
-    b: ImageId
+    a: ImageId = Field(description="Id of an indexed image.")
+    b: ImageId = Field(description="Id of another.")
 
 
 class UploadExplainParameters(BaseModel):
     """An uploaded image or the id of an indexed one, and the id of another."""
 
-    a: ImageId | None = None
-    image: UploadFile | None = None
-    b: ImageId
+    a: ImageId | None = Field(default=None, description="Id of an indexed image, if none is uploaded.")
+    image: UploadFile | None = Field(default=None, description="Image file.")
+    b: ImageId = Field(description="Id of an indexed image.")
 
 
 class DimensionShare(BaseModel):
@@ -46,7 +46,7 @@ class DimensionShare(BaseModel):
 
 
 class Pictures(BaseModel):
-    """Both pictures under their heat maps, upright, as data URIs."""
+    """Both images under their heat maps, upright, as data URIs."""
 
     a: str
     b: str
@@ -70,7 +70,11 @@ async def explain(parameters: Annotated[ExplainParameters, QueryString()], curre
     )
 
 
-@router.post("", responses={status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 507)})
+@router.post(
+    "",
+    dependencies=[Depends(require_form)],
+    responses={status: {"model": ErrorResponse} for status in (400, 403, 408, 413, 507)},
+)
 async def explain_upload(
     parameters: Annotated[UploadExplainParameters, Form(media_type="multipart/form-data")], current: CurrentIndexDep
 ) -> ExplainResponse:
@@ -81,7 +85,7 @@ async def explain_upload(
             return _explain(index, read_upload(parameters.image.file), index.read(parameters.b))
         if parameters.a is not None and parameters.image is None:
             return _explain(index, index.read(parameters.a), index.read(parameters.b))
-        raise InputError("Give either an image or the id a.")
+        raise InputError("Give either image, a file, or a, the id of an indexed image.")
 
     return await current.compute(work)
 
@@ -102,7 +106,7 @@ def _explain(index: ServedIndex, a: bytes, b: bytes) -> ExplainResponse:
 
 
 def _summary(explanation: Explanation) -> str:
-    similarity = f"Similarity of the two pictures, without words: {explanation.score:z.3f}."
+    similarity = f"Similarity of the two images, without words: {explanation.score:z.3f}."
     if not explanation.evidence:
-        return f"{similarity} No region of either picture supports the match."
+        return f"{similarity} No region of either image supports the match."
     return f"{similarity} Bright regions contribute most to the match."

@@ -1,4 +1,4 @@
-"""Pictures of indexed images by id, as JPEG or as the original file. No path comes from a request."""
+"""Indexed images by id, as JPEG or as the original file. No path comes from a request."""
 
 from mimetypes import guess_type
 from pathlib import PurePosixPath
@@ -6,25 +6,28 @@ from typing import Annotated, Literal
 from urllib.parse import quote
 
 from fastapi import APIRouter, Header, Request
+from fastapi import Path as PathParameter
+from fastapi import Query as QueryString
 from starlette.responses import Response
 
 from scenekin.web.errors import ErrorResponse
 from scenekin.web.parameters import ImageId
 from scenekin.web.served_index import CurrentIndexDep, ServedIndex
-from scenekin.web.thumbnails import SIDE, ByteCache, JpegSize, render
+from scenekin.web.thumbnails import SIDE, ByteCache, render
 
 router = APIRouter(tags=["images"])
 
 DISPLAYED = {"image/jpeg", "image/png", "image/gif", "image/webp", "image/avif", "image/bmp"}
 """Types that browsers display; originals of other types are downloaded."""
 DOWNLOADED = "application/octet-stream"
+Size = Literal["thumbnail", "picture", "original"]
 
 
 @router.get(
     "/images/{image_id:path}",
     response_class=Response,
     responses={
-        200: {"content": {kind: {} for kind in sorted({*DISPLAYED, DOWNLOADED})}, "description": "The picture."},
+        200: {"content": {kind: {} for kind in sorted({*DISPLAYED, DOWNLOADED})}, "description": "The image."},
         304: {"description": "The browser's copy is current."},
         404: {"model": ErrorResponse},
         422: {"model": ErrorResponse},
@@ -32,11 +35,13 @@ DOWNLOADED = "application/octet-stream"
     },
 )
 async def image(
-    image_id: ImageId,
+    image_id: Annotated[ImageId, PathParameter(description="Id of an indexed image.")],
     request: Request,
     current: CurrentIndexDep,
-    size: JpegSize | Literal["original"] = "picture",
-    if_none_match: Annotated[str | None, Header()] = None,
+    size: Annotated[
+        Size, QueryString(description="At most 480 or 1,600 pixels a side, or the file itself.")
+    ] = "picture",
+    if_none_match: Annotated[str | None, Header(description="ETag of the client's copy.")] = None,
 ) -> Response:
     """Return an indexed image: an upright JPEG of at most 480 or 1,600 pixels a side, or the original file."""
     thumbnails: ByteCache = request.app.state.thumbnails
@@ -55,7 +60,7 @@ async def image(
 
 
 def _original(data: bytes, name: str, headers: dict[str, str]) -> Response:
-    """Return a file under its own name. Browsers never interpret it as anything but a picture."""
+    """Return a file under its own name. Browsers never interpret it as anything but an image."""
     kind, _ = guess_type(name)
     displayed = kind in DISPLAYED
     disposition = f"{'inline' if displayed else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}"

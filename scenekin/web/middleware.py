@@ -57,7 +57,9 @@ class AllowedHosts:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle one ASGI connection."""
         if scope["type"] == "http" and self.hosts and _host(Headers(scope=scope).get("host", "")) not in self.hosts:
-            refusal = JSONResponse({"detail": "This server does not serve that host name."}, 421)
+            refusal = JSONResponse(
+                {"detail": "This server is not reached by that host name; add it with --allowed-host."}, 421
+            )
             return await refusal(scope, receive, send)
         return await self.app(scope, receive, send)
 
@@ -100,7 +102,7 @@ UPLOAD_BYTES = 20 * 2**20
 FORM_BYTES = 2**18  # for the other fields of the form
 BODY_SECONDS = 120.0
 BODIES = 48  # POST requests at a time; their bodies are kept in memory or temporary files
-TOO_LARGE = f"The upload is larger than {UPLOAD_BYTES // 2**20} MB; choose a smaller picture."
+TOO_LARGE = f"The upload is larger than {UPLOAD_BYTES // 2**20} MB; choose a smaller image."
 
 
 class BodyLimit:

@@ -1,4 +1,4 @@
-// Adds to the page's links and forms: dropped pictures, words as chips, heat maps of a pair.
+// Adds to the page's links and forms: dropped images, words as chips, heat maps of a pair.
 // The form holds all state. The server renders; data is only ever inserted as text.
 
 const UNREACHABLE = "The server cannot be reached. Is scenekin serve still running?";
@@ -64,7 +64,7 @@ function acceptPictures(image) {
 }
 
 let newQuery = null; // "image" or "text" once the user gave a new one
-let acceptedFile = null; // the uploaded picture whose results are shown
+let acceptedFile = null; // the uploaded image whose results are shown
 let running = new AbortController();
 
 // Send the form, then replace the query and the results with those of the returned page.
@@ -97,7 +97,7 @@ async function search(submitter) {
   }
 }
 
-// The form's fields. A new picture or text starts afresh, without the words of the search before.
+// The form's fields. A new image or text starts afresh, without the words of the search before.
 function searchData(submitter) {
   const data = new FormData(form, submitter);
   if (!newQuery) return data;

@@ -2,11 +2,12 @@
 
 from importlib.resources import files
 
-from fastapi import APIRouter, HTTPException, Request
+from fastapi import APIRouter, Depends, HTTPException, Request
 from starlette.datastructures import QueryParams, UploadFile
 from starlette.responses import HTMLResponse, Response
 
 from scenekin.web.errors import EXPECTED_ERRORS, describe_error
+from scenekin.web.parameters import require_form
 from scenekin.web.served_index import CurrentIndex, CurrentIndexDep
 from scenekin.web.thumbnails import render
 from scenekin.web.view import QUERY_SIDE, FormItems, Upload, View, build_view, render_page, uploaded_file
@@ -22,7 +23,7 @@ async def search_by_address(request: Request, current: CurrentIndexDep) -> Respo
     return await _page(current, request.query_params)
 
 
-@router.post("/")
+@router.post("/", dependencies=[Depends(require_form)])
 async def search_by_form(request: Request, current: CurrentIndexDep) -> Response:
     """Return the page with the results of the search in its form."""
     try:

@@ -3,7 +3,7 @@
 from typing import Annotated
 
 import numpy as np
-from fastapi import UploadFile
+from fastapi import Header, HTTPException, UploadFile
 from pydantic import BaseModel, Field
 
 from scenekin.searcher import RECALL, Query
@@ -20,19 +20,18 @@ Weight = Annotated[float, Field(ge=0, le=100, allow_inf_nan=False)]
 
 
 class SearchParameters(BaseModel):
-    """The id of an indexed image or a text; words to add and remove, with their weights; the number of results.
+    """The id of an indexed image or a text; words to add and remove, with their strengths; the number of results."""
 
-    `recall` is the minimum recall of an approximate index; 1 searches exactly.
-    """
-
-    id: ImageId | None = None
-    text: Annotated[str, Field(max_length=TEXT_LENGTH)] | None = None
-    add: Phrases = []
-    remove: Phrases = []
-    alpha: Weight = ADD
-    beta: Weight = REMOVE
-    top: Annotated[int, Field(ge=1, le=TOP_LIMIT)] = 10
-    recall: Annotated[float, Field(ge=0, le=1)] = RECALL
+    id: ImageId | None = Field(default=None, description="Id of the indexed image to search by.")
+    text: Annotated[str, Field(max_length=TEXT_LENGTH)] | None = Field(default=None, description="Text to search by.")
+    add: Phrases = Field(default=[], description="Words to add, optionally weighted as `snow:2`; repeatable.")
+    remove: Phrases = Field(default=[], description="Words to remove, optionally weighted; repeatable.")
+    alpha: Weight = Field(default=ADD, description="Strength of added words.")
+    beta: Weight = Field(default=REMOVE, description="Strength of removed words.")
+    top: int = Field(default=10, ge=1, le=TOP_LIMIT, description="Number of results.")
+    recall: float = Field(
+        default=RECALL, ge=0, le=1, description="Minimum recall of an approximate index; 1 searches exactly."
+    )
 
     def query(self, index: ServedIndex, upload_D: np.ndarray | None = None) -> Query:
         """Return the query, given the embedding of an upload. Raises InputError, MissingImage for the id."""
@@ -40,9 +39,9 @@ class SearchParameters(BaseModel):
             index.searcher.row(self.id)
         if upload_D is not None:
             if self.id is not None or self.text is not None:
-                raise InputError("Give an image, the id of an indexed image, or a text: exactly one of them.")
+                raise InputError("Give exactly one query: an image, the id of an indexed image, or a text.")
             words = index.searcher.words(self.add, self.remove, self.alpha, self.beta)
-            return Query(**vars(words), embedding_D=words.move(upload_D))
+            return Query(**vars(words), embedding_D=words.steer(upload_D))
         return index.searcher.query(
             image_id=self.id,
             text=self.text,
@@ -56,4 +55,13 @@ class SearchParameters(BaseModel):
 class UploadSearchParameters(SearchParameters):
     """The same as a form, optionally with an image."""
 
-    image: UploadFile | None = None
+    image: UploadFile | None = Field(default=None, description="Image file to search by.")
+
+
+FORMS = ("multipart/form-data", "application/x-www-form-urlencoded")
+
+
+def require_form(content_type: Annotated[str | None, Header(include_in_schema=False)] = None) -> None:
+    """Refuse a body of another type, which would otherwise be taken for an empty form (415)."""
+    if content_type is not None and not content_type.lower().startswith(FORMS):
+        raise HTTPException(415, f"Send the parameters as a form ({FORMS[0]}), not as {content_type}.")

@@ -129,11 +129,11 @@ class CurrentIndex:
             return self._index
 
     async def look_up(self, work: Callable[[ServedIndex], T]) -> T:
-        """Run work that needs neither the network nor pictures."""
+        """Run work that needs neither the network nor images."""
         return await to_thread.run_sync(lambda: work(self._open()), limiter=self._lookups)
 
     async def show(self, work: Callable[[ServedIndex], T]) -> T:
-        """Run work that decodes pictures to show them."""
+        """Run work that decodes images to show them."""
         return await to_thread.run_sync(lambda: work(self._open()), limiter=self._pictures)
 
     async def compute(self, work: Callable[[ServedIndex], T]) -> T:

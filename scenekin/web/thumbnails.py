@@ -25,14 +25,14 @@ def render(data: bytes, side: int) -> bytes:
 
 
 def fit(data: bytes, side: int) -> Image.Image:
-    """Return the upright picture in a file, its longer side at most `side` pixels. Raises UnreadableImage."""
+    """Return the upright image in a file, its longer side at most `side` pixels. Raises UnreadableImage."""
     image = decode_reduced(data, 2 * side).image
     image.thumbnail((side, side), Image.Resampling.LANCZOS)
     return image
 
 
 def encode_jpeg(image: Image.Image) -> bytes:
-    """Encode a picture as JPEG without any metadata."""
+    """Encode an image as JPEG without any metadata."""
     stream = io.BytesIO()
     image.save(stream, "JPEG", quality=QUALITY)
     return stream.getvalue()

@@ -18,10 +18,11 @@ from scenekin.web.responses import IndexResponse, SearchResponse, index_response
 from scenekin.web.served_index import ServedIndex
 from scenekin.web.thumbnails import data_uri
 from storage.index.images import images_are_missing
+from tasks.phrases import counted
 from tasks.search.modifiers import ADD, REMOVE
 
 SHOWN = 24  # results at first and with each "Show more"
-QUERY_SIDE = 640  # pixels of the longer side of an uploaded picture on the page
+QUERY_SIDE = 640  # pixels of the longer side of an uploaded image on the page
 DEFAULTS = {"alpha": ADD, "beta": REMOVE, "recall": RECALL}  # of the settings
 RECALLS = (0.8, 0.9, RECALL, 0.99, 1.0)  # offered where the index is approximate
 
@@ -38,7 +39,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True)
 class Upload:
-    """An uploaded picture as the query, embedded by one version of the index."""
+    """An uploaded image as the query, embedded by one version of the index."""
 
     name: str
     index: ServedIndex
@@ -142,6 +143,7 @@ def render_page(view: View) -> str:
         "image_url": _image_url,
         "data_uri": data_uri,
         "file_name": _file_name,
+        "counted": counted,
         "folder_name": _folder_name,
     }
     return environment.get_template("page.html.j2").render(

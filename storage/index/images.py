@@ -21,7 +21,7 @@ def read_image(manifest: Manifest, path: str, *, follow_links: bool = True) -> b
     file = Path(root, path)
     follows = manifest.follow_links and follow_links
     if not follows and not file.resolve().is_relative_to(Path(root).resolve()):
-        raise OSError("it leads out of the collection by a link")
+        raise OSError("a link leads out of the collection")
     if file.exists() and not file.is_file():
         raise OSError("not a regular file")  # reading a pipe or a device might never end
     return read_below(root, path)

@@ -62,13 +62,16 @@ def publish(
     approximate_from: int,
     approximate: WriteApproximate,
 ) -> Manifest:
-    """Make images (image_id, path, sha256, width, height, caption; in id order) and embeddings the current version.
+    """Write a new version of an index, check it and make it current; nothing is written if nothing has changed.
 
-    Writes nothing if nothing changed; a damaged version counts as none. `listed` names all images of the collection:
-    each has to be indexed or refused. From `approximate_from` images on, `approximate` writes and measures an
-    approximate index. Raises StorageError if the index belongs to another collection and this one is not `moved` from
-    there, if it would lose more than a fifth of its images and `allow_shrink` is not set, and if the new version fails
-    its checks: it is then discarded, and the previous version stays current.
+    `images` has columns image_id, path, sha256, width, height and caption, sorted by id; `embeddings` is a Parquet file
+    with the embedding of each digest. `listed` has the ids of all images of the collection, each of which must be
+    indexed or `refused`. From `approximate_from` images on, `approximate` also writes an approximate index and measures
+    its recall. A damaged current version is replaced even if nothing has changed.
+
+    Raises StorageError, and leaves the current version as it is, if the index belongs to another collection that was
+    not `moved` here, if it would lose more than a fifth of its images without `allow_shrink`, or if the new version
+    fails its checks.
     """
     check_owner(workspace, name, collection, moved)
     before = _undamaged(workspace, name)
@@ -130,7 +133,7 @@ def _check_shrink(before: Manifest | None, collection: str, images: int, removed
     missing = 0 if before is None else max(removed, before.images - images)
     if before is not None and missing > SHRINK_LIMIT * before.images and not allow_shrink:
         raise StorageError(
-            f"{missing} of {before.images} images in the index {before.name!r} are missing from {collection}; "
+            f"{collection} lacks {missing:,} of the {before.images:,} images in the index {before.name!r}; "
             "to remove them from the index, use --allow-shrink."
         )
 
@@ -230,7 +233,7 @@ def _write_vectors(file: Path, images: pa.Table, embeddings: Path, draft: Manife
     if source_N.null_count:
         lost = images.filter(source_N.is_null())["image_id"]
         raise StorageError(
-            f"{len(lost)} images (the first is {lost[0].as_py()!r}) were neither embedded nor refused; "
+            f"Images neither embedded nor refused: {len(lost):,}, the first of them {lost[0].as_py()!r}; "
             f"nothing was published, and the index {draft.name!r} is unchanged."
         )
     with file.open("wb") as stream:  # reserve the space: a full disk is an error here, but kills a process below

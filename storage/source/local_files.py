@@ -87,5 +87,5 @@ def _classify(entry: os.DirEntry[str], path: str, inside: str | None) -> str | S
             return path
         entry.stat()  # raises for a dead link
     except OSError as error:
-        return Skipped("dead-link", path, f"the link cannot be followed ({error.strerror or error}); it is ignored")
+        return Skipped("dead-link", path, f"a broken link ({error.strerror or error}); it is ignored")
     return Skipped("special-file", path, "a pipe, socket or device; it is not opened")

@@ -11,12 +11,15 @@ from typing import Any, BinaryIO, cast
 import fsspec
 
 from storage.errors import StorageError
+from storage.source.connection import connection_fault
 from storage.source.credentials import without_credentials
 from storage.source.local_files import WORKSPACE_MARK, Skipped, walk
 from storage.source.parquet_images import file_of, read_image
 
 CAPTION_FILES = (".json", ".jsonl", ".csv", ".tsv", ".txt", ".token", ".parquet")
 LOCAL = ("file://", "local://")
+COLLECTION_REMEDY = "give the folder or file of a collection"
+IMAGES_REMEDY = "--images takes the folder of the images"
 ONE_REQUEST = 2**25  # bytes up to which a remote file is read in one request
 S3 = ("s3", "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_ENDPOINT_URL")
 GS = ("gs", "GOOGLE_APPLICATION_CREDENTIALS")
@@ -62,7 +65,7 @@ class Tree:
             raise OSError(without_credentials(" ".join(str(error).split()))) from error
 
     def _state(self, path: str) -> str:
-        """Return what changes if a file does."""
+        """Return a text that differs whenever the file has changed; it is part of the key of its cached images."""
         return f"{self.place(path)} {self.details[path] if self.filesystem is not None else _state(self.place(path))}"
 
     def place(self, path: str) -> str:
@@ -104,17 +107,17 @@ def read_below(address: str, path: str) -> bytes:
 
 
 def _state(place: str) -> str:
-    """Return what changes if a local file does. Raises OSError also for what is no regular file."""
+    """Return a text that differs whenever a local file has changed. Raises OSError, also if it is no regular file."""
     status = Path(place).stat()
     if not stat.S_ISREG(status.st_mode):
         raise OSError("not a regular file")  # reading a pipe or a device might never end
     return f"{place} {status.st_size} {status.st_mtime_ns}"
 
 
-def require_place(url: str) -> None:
+def require_place(url: str, remedy: str = COLLECTION_REMEDY) -> None:
     """Raise StorageError if there is no local file or folder at `url`; nothing is listed. URLs are not requested."""
     if not _is_remote(url) and not _local_path(url).exists():
-        raise _no_place(url)
+        raise _no_place(url, remedy)
 
 
 def _is_remote(url: str) -> bool:
@@ -127,26 +130,31 @@ def _local_path(url: str) -> Path:
     return Path(url).expanduser().absolute()
 
 
-def _no_place(url: str) -> StorageError:
-    return StorageError(f"No such file or folder: {without_credentials(url)}; give the folder or file of a collection.")
+def _no_place(url: str, remedy: str) -> StorageError:
+    return StorageError(f"No such file or folder: {without_credentials(url)}; {remedy}.")
 
 
-def list_tree(url: str, follow_links: bool = False) -> Tree:
+def list_tree(url: str, follow_links: bool = False, remedy: str = COLLECTION_REMEDY) -> Tree:
     """List the files below a folder or URL, or the single file that it names. Raises StorageError.
 
-    Links that leave a folder are skipped unless `follow_links` is set.
+    Links that leave a folder are skipped unless `follow_links` is set. `remedy` says what to do if there is no such
+    place.
     """
     try:
         return _remote_tree(url) if _is_remote(url) else _local_tree(url, follow_links)
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise _no_place(url) from error
     except Exception as error:  # no permission, unknown protocol, missing package, and whatever services raise
+        if _is_remote(url) and (fault := connection_fault(error)):
+            raise StorageError(f"Cannot reach {without_credentials(url)}: {fault}.") from error
+        if isinstance(error, FileNotFoundError | NotADirectoryError):
+            raise _no_place(url, remedy) from error
         reason = _reason(url.partition("://")[0], error)
         raise StorageError(f"Cannot read {without_credentials(url)}: {reason}.") from error
 
 
 def _without_credentials(error: OSError) -> OSError:
     """Remove credentials from the message of an error."""
+    if fault := connection_fault(error):
+        return OSError(fault)
     error.args = tuple(without_credentials(arg) if isinstance(arg, str) else arg for arg in error.args)
     return error
 
@@ -218,16 +226,18 @@ class Source:
     def trees(self) -> tuple[Tree, Tree]:
         """Return the collection's files, and the files that its image paths refer to. Raises StorageError."""
         files = list_tree(self.url, self.follow_links)
+        if not (files.paths or files.skipped):
+            raise StorageError(f"{self.address} contains no files; give the folder that contains the images.")
         if self.images is not None:
-            images = list_tree(self.images, self.follow_links)
+            images = list_tree(self.images, self.follow_links, IMAGES_REMEDY)
             if images.is_file:
-                raise StorageError(f"{without_credentials(self.images)} is a file; --images takes a folder.")
+                raise StorageError(f"{without_credentials(self.images)} is a file; {IMAGES_REMEDY}.")
             return files, images
         if not files.is_file:
             return files, files
         if not files.paths[0].lower().endswith(CAPTION_FILES):
             raise StorageError(
-                f"{self.address} is not a caption file; name a caption file or the folder of a collection."
+                f"{self.address} is not a caption file; give a caption file or the folder of a collection."
             )
         return files, files.folder(self.follow_links)
 

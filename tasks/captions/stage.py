@@ -19,7 +19,7 @@ def build_vocabulary(run: StageRun, captions: Artifact, config: CaptionsConfig, 
     captions_N = table["captions"].to_pylist()
     vocabulary = build(captions_N, config.language)
     if not vocabulary.stems:
-        raise InputError(f"No caption of the {split} split has a word; check what the captions contain.")
+        raise InputError(f"The captions of the {split} split contain no words; check them with `scenekin check`.")
     weighted = tfidf_table(table["image_id"].to_pylist(), tfidf(captions_N, vocabulary))
     write_table(run.folder / "vocabulary.parquet", vocabulary_table(vocabulary))
     write_table(run.folder / "tfidf.parquet", weighted.append_column("copy_group", table["copy_group"]))

@@ -1,4 +1,4 @@
-"""The vocabulary: stems of the train captions and the number of images that have each (METHOD.md 2)."""
+"""The vocabulary: stems of the training captions and the number of images that have each (METHOD.md 2)."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence

@@ -94,7 +94,7 @@ def _missing_splits(reading: Reading, config: CollectionConfig) -> set[Split]:
 
 
 def _redrawn(sha256: str, missing: set[Split], config: CollectionConfig) -> Split:
-    """Return the split of a train image from which the missing splits are drawn."""
+    """Return the new split of a training image: one of the missing splits, which are drawn from train, or train."""
     split = draw_split(sha256, config)
     return split if split in missing else "train"
 
@@ -119,7 +119,7 @@ def _judge(item: Item, info: ImageInfo | None, hint: str | None, earlier: Item |
     if info is None:
         return _refuse(item, "missing-image", f"no such file: {item.path}" + (f"; {hint}" if hint else ""))
     if info.problem is not None:
-        return _refuse(item, "unreadable-image", info.problem)
+        return _refuse(item, info.problem_kind, info.problem)
     return info
 
 
@@ -173,7 +173,10 @@ def _near_duplicates(images: Sequence[ImageRecord], fingerprints: Mapping[str, F
 def _repeated(
     kind: str, image: ImageRecord, earlier: Mapping[Split | None, ImageRecord], relation: str
 ) -> Iterator[Problem]:
-    """Yield that the image repeats one of the earlier images by split; across splits if any is in another split."""
+    """Yield a problem if the image repeats an earlier one; `earlier` has the first image that it repeats by split.
+
+    A repetition in another split is reported as such, even if there is one in the same split too.
+    """
     across = [other for split, other in earlier.items() if None not in (split, image.split) and split != image.split]
     if across:
         detail = f"in {image.split}, {relation} {across[0].image_id} in {across[0].split}; both are kept"

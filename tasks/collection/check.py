@@ -6,8 +6,17 @@ from typing import Any
 
 from tasks.collection.assemble import Collection
 from tasks.collection.records import SPLITS, Problem
+from tasks.collection.splits import EVALUATE_ON, LEARN_FROM
+from tasks.phrases import counted
 
 EXAMPLES = 3
+TOO_FEW = f"Not enough to train: at least {LEARN_FROM} training and {EVALUATE_ON} validation images need captions."
+
+
+def is_trainable(collection: Collection) -> bool:
+    """Return whether enough training and validation images have captions."""
+    captioned = Counter(image.split for image in collection.images if image.captions)
+    return captioned["train"] >= LEARN_FROM and captioned["validation"] >= EVALUATE_ON
 
 
 def summary(collection: Collection) -> dict[str, Any]:
@@ -20,17 +29,21 @@ def summary(collection: Collection) -> dict[str, Any]:
         "with_captions": sum(bool(image.captions) for image in collection.images),
         "captions": sum(len(image.captions) for image in collection.images),
         "splits": {split: splits[split] for split in SPLITS},
+        "trainable": is_trainable(collection),
         "problems": [asdict(problem) for problem in collection.problems],
         "problem_counts": dict(Counter(problem.kind for problem in collection.problems)),
     }
 
 
 def describe(collection: Collection) -> str:
-    """Return the same as text: the counts, then each kind of problem with its count and first examples in full."""
+    """Return the same as text: the counts, then each kind of problem with its count and first examples in full.
+
+    The last line says so if the collection cannot be trained on.
+    """
     counts = summary(collection)
     lines = [
-        f"{counts['format']}: {counts['images']:,} images listed, {counts['usable']:,} usable, "
-        f"{counts['with_captions']:,} with captions ({counts['captions']:,} captions)",
+        f"{counts['format']}: {counted(counts['images'], 'image')} listed, {counts['usable']:,} usable, "
+        f"{counts['with_captions']:,} with captions ({counted(counts['captions'], 'caption')})",
         "splits: " + ", ".join(f"{split} {count:,}" for split, count in counts["splits"].items()),
     ]
     by_kind: dict[str, list[Problem]] = defaultdict(list)
@@ -43,6 +56,8 @@ def describe(collection: Collection) -> str:
             lines.append(f"  and {len(problems) - EXAMPLES:,} more")
     if any(len(problems) > EXAMPLES for problems in by_kind.values()):
         lines.append("Use --json to list all problems.")
+    if not counts["trainable"]:
+        lines.append(TOO_FEW if collection.images else "No usable images: there is nothing to train on or to index.")
     return "\n".join(lines)
 
 

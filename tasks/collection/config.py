@@ -2,11 +2,28 @@
 
 import codecs
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 
 from tasks.errors import InputError
+from tasks.invalid import clauses
+
+
+def _check_names(value: Any) -> Any:
+    """Raise ValueError, in one sentence for both types, if the value is neither a name nor a list of names."""
+    names = value if isinstance(value, list | tuple) else [value]
+    if value is not None and not all(isinstance(name, str) for name in names):
+        raise ValueError("must be the name of a column or a list of names")
+    return value
 
 
 class CollectionConfig(BaseModel):
@@ -14,12 +31,13 @@ class CollectionConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    image_column: str | None = Field(default=None, description="Table column with the image paths; null detects it.")
-    caption_column: str | tuple[str, ...] | None = Field(
-        default=None, description="Table column with the captions, or a list of several; null detects it."
+    image_column: str | None = Field(default=None, description="Table column with the image paths; null: detected.")
+    caption_column: Annotated[str | tuple[str, ...] | None, BeforeValidator(_check_names)] = Field(
+        default=None, description="Table column with the captions, or a list of several; null: detected."
     )
     encoding: str | None = Field(
-        default=None, description="Encoding of text files, such as gbk; null means UTF-8, else it is detected."
+        default=None,
+        description="Encoding of text files, such as gbk; null: detected, usually UTF-8.",
     )
     annotations: Literal["regions", "objects"] = Field(
         default="regions", description="Visual Genome: use region descriptions or object names as captions."
@@ -37,7 +55,7 @@ class CollectionConfig(BaseModel):
             b"a".decode(encoding)  # some codecs are not for text
             return codecs.lookup(encoding).name
         except (LookupError, UnicodeError):
-            raise ValueError(f"unknown encoding {encoding!r}; examples are cp1252, gbk and shift_jis") from None
+            raise ValueError(f"no encoding is called {encoding!r}; examples are cp1252, gbk and shift_jis") from None
 
     @property
     def caption_columns(self) -> tuple[str, ...]:
@@ -56,7 +74,7 @@ class CollectionConfig(BaseModel):
         try:
             return CollectionConfig.model_validate({**self.model_dump(), **options})
         except ValidationError as error:
-            raise InputError(f"{error.errors()[0]['msg'].removeprefix('Value error, ').capitalize()}.") from error
+            raise InputError(f"Invalid {'; '.join(clauses(error.errors()))}.") from None
 
     @model_validator(mode="after")
     def _leave_some_to_train_on(self) -> Self:

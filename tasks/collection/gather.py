@@ -27,10 +27,10 @@ def gather(
     known: Mapping[str, ImageInfo] = MappingProxyType({}),
     former_digests: Callable[[Sequence[str]], Mapping[str, str]] = lambda _: NONE,
 ) -> Collection:
-    """Return everything usable and every problem. Raises InputError if the files are no collection.
+    """Return the usable images and all problems. Raises InputError if the files are no collection.
 
-    Images with `known` information by path are not opened. `former_digests` returns the SHA-256 that missing paths had
-    when an earlier collection read them.
+    Images whose information is `known`, by path, are not opened. `former_digests` returns, for paths that are missing
+    now, the SHA-256 that their files had when they were last read.
     """
     named = [path for _, path, _ in images.skipped if is_image(path)]  # listed, so that they are refused; never opened
     listed = replace(images, paths=sorted([*images.paths, *named]))
@@ -38,7 +38,7 @@ def gather(
     paths = paths_to_inspect(reading, images)
     info = {path: known[path] for path in paths if path in known}
     info |= _inspect_all([path for path in paths if path not in known], images, workers, progress)
-    info |= {path: ImageInfo("", 0, 0, reason) for kind, path, reason in images.skipped if kind != "dead-link"}
+    info |= {path: ImageInfo("", 0, 0, reason, problem_kind=kind) for kind, path, reason in images.skipped}
     hints = _hints(reading, info, former_digests)
     problems = (*reading.problems, *_not_files(reading, files, images), *_ignored(reading, files, images))
     return assemble(replace(reading, problems=problems), info, config, hints)
@@ -61,14 +61,14 @@ def _hints(
 
 
 def _not_files(reading: Reading, files: Files, images: Files) -> list[Problem]:
-    """Return what is neither a regular file nor an item, once even if both trees contain it."""
+    """Return a problem for each skipped entry that is no item; an entry of both trees is reported once."""
     items = {item.path for item in reading.items}
     skipped = dict.fromkeys([*files.skipped, *images.skipped])
     return [Problem(kind, path, reason) for kind, path, reason in skipped if path not in items]
 
 
 def _ignored(reading: Reading, files: Files, images: Files) -> list[Problem]:
-    """Return what is a regular file, but neither an item nor read by the reader nor reported by it."""
+    """Return a problem for each kind of file that is no item and was neither read nor reported by the reader."""
 
     def head(path: str) -> bytes:
         try:

@@ -11,13 +11,17 @@ from tasks.images.decode import UnreadableImage, decode_reduced, refusing
 
 @dataclass(frozen=True)
 class ImageInfo:
-    """SHA-256 of the bytes, displayed width and height in pixels, and fingerprint; or why the file is unreadable."""
+    """SHA-256 of the bytes, displayed width and height in pixels, and fingerprint; or why the file is unusable.
+
+    `problem_kind` is the kind under which the problem is reported.
+    """
 
     sha256: str
     width: int
     height: int
     problem: str | None = None
     fingerprint: Fingerprint | None = None
+    problem_kind: str = "unreadable-image"
 
 
 def inspect_image(data: bytes) -> ImageInfo:

@@ -51,9 +51,7 @@ class ImagePaths:
     def inexact(self, items: Iterable[Item]) -> list[Problem]:
         """Return a problem for every item whose image was found under another letter case or without extension."""
         found = [(item.path, self._written[item.path]) for item in items if item.path in self._written]
-        return [
-            Problem("inexact-name", path, f"used for the name {name!r}, which has no such file") for path, name in found
-        ]
+        return [Problem("inexact-name", path, f"used for {name!r}, which does not exist") for path, name in found]
 
     def folder_of(self, names: Iterable[str]) -> str:
         """Return the folder ("" or ending in `/`) below which most of the names exist.

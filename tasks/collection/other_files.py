@@ -13,7 +13,7 @@ _UNSUPPORTED = "ai dcm djvu eps exr hdr ico j2k jp2 jxl mng pdf ps psd svg tga x
 REMEDIES = {
     **dict.fromkeys(_RAW.split(), "camera raw files are not supported; convert them to JPEG or TIFF"),
     **dict.fromkeys(_UNSUPPORTED.split(), "this file type is not supported; convert to JPEG, PNG or TIFF"),
-    **dict.fromkeys(("mp4", "mov", "avi", "mkv", "m4v", "3gp", "mts", "mpg", "mpeg"), "videos are not images"),
+    **dict.fromkeys(("mp4", "mov", "avi", "mkv", "m4v", "3gp", "mts", "mpg", "mpeg"), "videos are not supported"),
     **dict.fromkeys(("zip", "tar", "gz", "tgz", "bz2", "xz", "7z", "rar"), "unpack archives to use their content"),
     **dict.fromkeys(("xlsx", "xls", "ods", "numbers"), "export spreadsheets as CSV"),
     **dict.fromkeys(

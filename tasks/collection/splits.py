@@ -5,6 +5,8 @@ import hashlib
 from tasks.collection.config import CollectionConfig
 from tasks.collection.records import Split
 
+LEARN_FROM, EVALUATE_ON = 8, 4  # captioned images at least (METHOD.md 2); fewer give no ranking to judge
+
 
 def draw_split(sha256: str, config: CollectionConfig) -> Split:
     """Return the split of the image with this digest (METHOD.md 1).

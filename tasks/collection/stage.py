@@ -18,6 +18,7 @@ from tasks.collection.gather import gather
 from tasks.collection.image_info import ImageInfo
 from tasks.collection.records import SPLITS, Files
 from tasks.errors import InputError
+from tasks.phrases import counted
 from tasks.progress import progress
 
 IMAGE_INFO_FILE = "image_info.parquet"
@@ -38,7 +39,7 @@ def read_collection(run: StageRun, format: str | None, config: CollectionConfig,
         former_digests=lambda paths: former_digests(trees[1], paths, run.workspace.known_files),
     )
     if not collection.images:
-        listed = f"all {collection.listed:,} that it lists are refused" if collection.listed else "it lists none"
+        listed = f"{counted(collection.listed, 'image')} listed, all refused" if collection.listed else "none is listed"
         raise InputError(f"The collection has no usable images: {listed}; run `scenekin check` for the reasons.")
     info = image_info_table(collection).replace_schema_metadata({"recipe": recipe})
     write_table(run.folder / IMAGE_INFO_FILE, info)

@@ -11,27 +11,27 @@ from storage.tables import read_table
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.collection.config import CollectionConfig
+from tasks.collection.splits import EVALUATE_ON, LEARN_FROM
 from tasks.errors import InputError
+from tasks.phrases import counted
 from tasks.progress import progress
-
-MIN_CAPTIONED = {"learn from": 8, "evaluate on": 4}  # images (METHOD.md 2); fewer give no ranking to judge
 
 
 def require_captions(workspace: Workspace, collection: Artifact, split: str, *, train: bool = True) -> None:
     """Raise InputError if the split has too few captioned images to evaluate on, or train too few to learn from."""
-    for part, purpose in (("train", "learn from"), (split, "evaluate on"))[0 if train else 1 :]:
+    needed = ("train", LEARN_FROM, "learn from"), (split, EVALUATE_ON, "evaluate on")
+    for part, minimum, purpose in needed[0 if train else 1 :]:
         count = _captioned(workspace, collection, part)
-        minimum = MIN_CAPTIONED[purpose]
         if count < minimum:
             raise InputError(
-                f"The {part} split has {count} images with captions, but at least {minimum} are needed to {purpose}; "
-                f"{_remedy(part)}.{_unread(workspace, collection)}"
+                f"The {part} split has {counted(count, 'captioned image')}, but at least {minimum} are needed to "
+                f"{purpose}; {_remedy(part)}.{_unread(workspace, collection)}"
             )
 
 
 def has_training_captions(workspace: Workspace, collection: Artifact) -> bool:
     """Return whether train has enough captioned images to learn from."""
-    return _captioned(workspace, collection, "train") >= MIN_CAPTIONED["learn from"]
+    return _captioned(workspace, collection, "train") >= LEARN_FROM
 
 
 def _captioned(workspace: Workspace, collection: Artifact, split: str) -> int:
@@ -41,7 +41,7 @@ def _captioned(workspace: Workspace, collection: Artifact, split: str) -> int:
 
 def _remedy(split: str) -> str:
     more = "add images with captions"
-    return more if split == "train" else f"{more}, or draw more from train with --set collection.{split}_fraction"
+    return more if split == "train" else f"{more}, or train with a larger --set collection.{split}_fraction"
 
 
 def _unread(workspace: Workspace, collection: Artifact) -> str:

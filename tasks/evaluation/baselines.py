@@ -18,7 +18,7 @@ Features = Callable[[PoolingConfig], Descriptors]
 def baseline_embeddings(
     train: Features, split: Features, block_channels: Sequence[int], *, seed: int
 ) -> dict[str, np.ndarray]:
-    """Return embedding_ND of a split's images for each baseline; centres, scales and PCA are fitted on train images.
+    """Return embedding_ND of a split's images for each baseline; centres, scales and PCA are fitted on training images.
 
     `block_channels` are the widths of the blocks of the `blocks` pooling.
     """

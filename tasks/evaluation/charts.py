@@ -1,4 +1,4 @@
-"""The report's charts as PNG bytes: NDCG and PCC against R, visual against caption similarity."""
+"""The charts of the report, as PNG files: NDCG and PCC by R, and visual against caption similarity."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -36,9 +36,9 @@ _SCATTER_BINS = 12
 
 
 def curve_chart(summaries: Mapping[str, MethodSummary], which: Literal["ndcg", "pcc"]) -> bytes:
-    """Plot mean NDCG@R or PCC@R against R on a log2 axis, one labelled line per method → PNG (METHOD.md 6).
+    """Plot the mean NDCG@R or PCC@R of each method by R, on a log2 axis → PNG (METHOD.md 6).
 
-    The caption oracle is 1 at every R: a note replaces its line, so that the axis fits the other methods.
+    The caption oracle is 1 at every R; it is mentioned in a note instead of drawn, so that the axis fits the others.
     """
     curves = {name: getattr(summary, which) for name, summary in summaries.items() if name != "captions"}
     figure = Figure(figsize=(5.2, 4.1), dpi=200, layout="constrained")
@@ -62,9 +62,9 @@ def curve_chart(summaries: Mapping[str, MethodSummary], which: Literal["ndcg", "
 
 
 def scatter_chart(relevance_QN: Floats, scores: Mapping[str, Floats], *, seed: int = 0) -> bytes:
-    """Plot visual against caption similarity, one panel per label and its score_QN → PNG (METHOD.md 6).
+    """Plot visual against caption similarity in a panel for each label and its score_QN → PNG (METHOD.md 6).
 
-    The dots are a seeded sample of pairs; the correlation and the binned means use all pairs.
+    The dots are a seeded sample of all pairs of a query and an image; correlation and line are those of all pairs.
     """
     figure = Figure(figsize=(2.9 * len(scores), 3.3), dpi=200, layout="constrained")
     all_axes = figure.subplots(1, len(scores), squeeze=False)[0]
@@ -82,7 +82,7 @@ def scatter_chart(relevance_QN: Floats, scores: Mapping[str, Floats], *, seed: i
 
 
 def _binned_means(truth_P: Floats, score_P: Floats) -> tuple[Floats, Floats]:
-    """Average both in equal-width bins of the true similarity, without empty bins: (truth_B, score_B)."""
+    """Return (truth_B, score_B), the means of both in bins of equal width of the truth; empty bins are left out."""
     edges = np.linspace(truth_P.min(), truth_P.max(), _SCATTER_BINS + 1)
     bin_P = np.digitize(truth_P, edges[1:-1])
     size_B = np.bincount(bin_P, minlength=_SCATTER_BINS)
@@ -111,7 +111,7 @@ def _log2_ranks(axes: Axes, ranks: Sequence[int]) -> None:
 
 
 def _label_ends(axes: Axes, ends: Sequence[tuple[str, str, int, float]]) -> None:
-    """Label the end of each line, given as (label, colour, x, y), moving labels just far enough to avoid overlaps."""
+    """Label the end (label, colour, x, y) of each line; labels are shifted by as little as keeps them apart."""
     low, high = axes.get_ylim()
     ends = sorted(ends, key=lambda end: end[3])
     step_L = _LABEL_GAP * np.arange(len(ends))

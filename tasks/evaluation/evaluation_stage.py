@@ -32,7 +32,7 @@ from tasks.metrics.truth import draw_queries
 from tasks.model.architectures import block_channels
 from tasks.model.config import BackboneConfig
 from tasks.model.text_model import TextModel, load_text
-from tasks.search.modifiers import move_queries
+from tasks.search.modifiers import steer_queries
 
 EXAMPLES, STEERED_EXAMPLES = 6, 3
 
@@ -58,7 +58,7 @@ def evaluate(
     queries = {}
     if joint := texts.get("vt_v"):
         visual["vt_vt"] = visual["vt_v"]
-        queries["vt_vt"] = move_queries(visual["vt_v"], joint.embed_bags(list(captions.values())))
+        queries["vt_vt"] = steer_queries(visual["vt_v"], joint.embed_bags(list(captions.values())))
     rankings = rank_images(tfidf_NV, query_Q, visual, queries, seed=seed)
     methods = summarise(rankings, seed=seed)
     best = {methods[name].label: visual[name] for name in best_methods(methods)}

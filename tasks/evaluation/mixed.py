@@ -10,7 +10,7 @@ from tasks.evaluation.jackknife import auc, mean_over_runs
 from tasks.evaluation.rankings import VALUES_PER_BLOCK, rank_images
 from tasks.evaluation.steering import TOP, draw_pairs, steering_words
 from tasks.evaluation.summary import Metric
-from tasks.search.modifiers import ADD, move_queries
+from tasks.search.modifiers import ADD, steer_queries
 
 
 class MixedMetrics(BaseModel):
@@ -63,11 +63,11 @@ def measure_mixed_words(
     if not len(query_P):
         return {}
     gallery_ND = np.concatenate([split_ND, train_TD])
-    moved_PD = move_queries(split_ND[query_P], theta_VD[word_P], ADD)
+    steered_PD = steer_queries(split_ND[query_P], theta_VD[word_P], ADD)
     none_W = np.full(len(word_W), -1)
     return {
         "word_train_share": _train_share(theta_VD[word_W], none_W, gallery_ND, len(split_ND)),
-        "image_and_word_train_share": _train_share(moved_PD, query_P, gallery_ND, len(split_ND)),
+        "image_and_word_train_share": _train_share(steered_PD, query_P, gallery_ND, len(split_ND)),
     }
 
 

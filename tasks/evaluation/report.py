@@ -13,6 +13,7 @@ from tasks.evaluation.sheets import Example
 from tasks.evaluation.steering import FREQUENCY, TOP, WordMetrics
 from tasks.evaluation.summary import MethodSummary, best_of
 from tasks.metrics.formatting import format_metric
+from tasks.phrases import counted
 
 GROUPS: dict[Kind, tuple[str, str]] = {
     "trained": ("Trained models", ""),
@@ -67,6 +68,7 @@ def render_report(report: Report) -> str:
     )
     environment.filters["data_uri"] = _data_uri
     environment.filters["metric"] = format_metric
+    environment.filters["counted"] = counted
     return environment.get_template("report.html.j2").render(
         report=report,
         groups=_groups(report),

@@ -8,10 +8,11 @@ from tasks.evaluation.summary import MethodSummary
 
 
 class Evaluation(BaseModel):
-    """What was measured on one split.
+    """The metrics of all methods on one split.
 
-    `left_out` counts the queries without any relevant image; `cut_ranks` exceed the number of ranked images.
-    Relevance and baselines are fitted on the split `reference`; `foreign` models were trained on another collection.
+    `left_out` is the number of queries without any relevant image, which are skipped; `cut_ranks` are the standard
+    ranks that exceed the number of ranked images. Relevance and baselines are fitted on the split `reference`. If
+    `foreign`, the models were trained on another collection.
     """
 
     queries: int
@@ -24,7 +25,7 @@ class Evaluation(BaseModel):
     mixed: dict[str, MixedMetrics]
 
     def metrics(self, method: str) -> dict[str, float]:
-        """Return a method's defined metrics under names that MLflow accepts."""
+        """Return the metrics of a method that are defined, by names that MLflow accepts."""
         summary = self.methods[method]
         metrics = {"ndcg_auc": summary.ndcg_auc, "pcc_auc": summary.pcc_auc}
         metrics |= {f"ndcg_at_{rank}": value for rank, value in summary.ndcg.items()}

@@ -11,7 +11,7 @@ from scipy.stats import t as student
 from tasks.evaluation.jackknife import GROUPS, groups, jackknife_variance
 from tasks.evaluation.rankings import VALUES_PER_BLOCK
 from tasks.metrics.ranked import Floats
-from tasks.search.modifiers import move_queries
+from tasks.search.modifiers import steer_queries
 
 ALPHAS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0, 5.0, 8.0)
 FREQUENCY = (0.02, 0.10)  # share of images with the word: distinctive, yet with enough images to find
@@ -111,7 +111,7 @@ def steer_pairs(
         has_word_BN = has_word_VN[word_B].toarray() > 0
         similarity_BN = (tfidf_NV[query_B] @ tfidf_NV.T).toarray()
         for place, alpha in enumerate(alphas):
-            score_BN = move_queries(embedding_ND[query_B], theta_VD[word_B], alpha) @ embedding_ND.T
+            score_BN = steer_queries(embedding_ND[query_B], theta_VD[word_B], alpha) @ embedding_ND.T
             score_BN[np.arange(len(query_B)), query_B] = -np.inf
             row_BK = _first_columns(score_BN, depth)
             row_PAK[block, place] = row_BK

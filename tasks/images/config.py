@@ -19,4 +19,6 @@ class Preprocessing(BaseModel):
     )
     interpolation: Interpolation = Field(default="bicubic", description="Filter that resizes, with antialiasing.")
     mean: tuple[float, float, float] = Field(default=(0.5, 0.5, 0.5), description="Mean of each colour channel.")
-    std: tuple[float, float, float] = Field(default=(0.5, 0.5, 0.5), description="Deviation of each colour channel.")
+    std: tuple[float, float, float] = Field(
+        default=(0.5, 0.5, 0.5), description="Standard deviation of each colour channel."
+    )

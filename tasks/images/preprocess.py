@@ -28,7 +28,7 @@ def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple
 
 
 def to_pixels(image: bytes | Image.Image, preprocessing: Preprocessing) -> Tensor:
-    """Return pixels_HWC, uint8, of a file's bytes or a picture, resized to `target_shape`.
+    """Return pixels_HWC, uint8, of a file's bytes or a Pillow image, resized to `target_shape`.
 
     The filter is antialiased. Raises UnreadableImage.
     """

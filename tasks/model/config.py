@@ -39,7 +39,7 @@ class BackboneConfig(BaseModel):
     )
     precision: Precision = Field(
         default="float32",
-        description="float32, or bfloat16: faster on a GPU, other vectors. The same on all devices and for queries.",
+        description="float32, or bfloat16: faster on a GPU, but with other vectors; used on every device.",
     )
     weights: str | None = Field(
         default=None, description="File with the network's weights, .pth or .safetensors (default: the published ones)."

@@ -46,7 +46,7 @@ class Kernel(nn.Module):
     φ = normalise([c, y/‖y‖]), D = 1 + T. The certainty c = 0.35 ln(‖y‖ / usual_length), clipped to ±0.5, grows with
     the confidence of the prediction; as the first coordinate it is part of every prefix of φ.
 
-    Landmarks are train images, and their y is longer than that of unseen images, because the weights were fitted on
+    Landmarks are training images, and their y is longer than that of unseen images, because the weights were fitted on
     them. So that both are treated alike, their certainty is computed from unseen_length_M, the length of the prediction
     by weights fitted without the image (NaN if unknown). Scaled landmarks are prepared once, since scaling them takes
     far longer than a single query.

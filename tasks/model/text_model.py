@@ -59,11 +59,11 @@ class TextModel:
         return _unit(np.hstack([certainty_N1, theta_ND]))
 
     def unknown(self, phrase: str) -> list[str]:
-        """Return the words of a phrase that occur in no train caption."""
+        """Return the words of a phrase that occur in no training caption."""
         return [word for word in tokenise(phrase) if stem(word, self.vocabulary.language) not in self.vocabulary.index]
 
     def complete(self, prefix: str, top: int) -> list[tuple[str, int]]:
-        """Return completions of the last word of a text, with the number of train images that use each.
+        """Return completions of the last word of a text, with the number of training images that use each.
 
         Words that begin with it come first, ordered by their information over all images (df · idf); if there are fewer
         than SUGGESTIONS, words of similar spelling follow.

@@ -13,6 +13,7 @@ from tasks.evaluation.summary import Difference, MethodSummary
 from tasks.metrics.formatting import format_with_interval
 from tasks.model.config import ModelConfig
 from tasks.model.licences import describe_licence
+from tasks.phrases import counted
 
 WEIGHTS = "backbone.weights"
 SETTINGS = 16  # listed at most: MLflow's registry limits a description to 5,000 characters
@@ -79,7 +80,7 @@ def write_card(content: CardContent) -> str:
 def _model(content: CardContent) -> str:
     model = content.model
     head = f"a kernel over {model.landmarks:,} training images" if model.landmarks else "a linear projection"
-    words = "Searches can be modified by words." if content.takes_words else "Searches cannot be modified by words."
+    words = "Words can steer a search." if content.takes_words else "Words cannot steer a search."
     return (
         "An image embedding, learned from captions, in which images of similar scenes are close. "
         f"Backbone `{model.backbone.name}` ({_plain(describe_licence(model.licence))}), "
@@ -126,10 +127,11 @@ def _metrics(content: CardContent) -> str:
         baseline = validation.methods[best.gain.over]
         lead = format_with_interval(best.gain.ndcg_auc, best.gain.ndcg_auc_interval)
         rows.append(_row(f"{baseline.label}, the best untrained baseline", baseline, lead))
+    queries, skipped = (counted(each, "query", "queries") for each in (validation.queries, validation.left_out))
     explanation = (
-        f"{validation.queries:,} queries, each ranking {validation.images:,} other images; {validation.left_out:,} "
-        "queries without any relevant image skipped. AUCs range from 0 to 100, with 95 % intervals in "
-        "brackets; a lead is significant if its interval does not include 0."
+        f"{queries}, each ranking {counted(validation.images, 'other image')}; {skipped} without any relevant image "
+        "skipped. AUCs range from 0 to 100, with 95 % intervals in brackets; a lead is significant if its interval "
+        "does not include 0."
     )
     table = _table(("Method", "NDCG AUC", "PCC AUC", "This model's lead in NDCG AUC"), rows)
     return "\n\n".join((explanation, table, *validation.notes))

@@ -17,10 +17,11 @@ Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Groups of rows connected by pairs, largest first, then by first row.
+    """Groups of rows that near-duplicate pairs connect, the largest first, equally large ones by their first row.
 
-    For every row, `first_N` is the first row with the same bytes, `nearest_N` the most similar row of its pairs (exact
-    copies before others, ties by row; −1 if there is none), and `score_N` their cosine.
+    For each row, `first_N` has the first row with the same bytes and `nearest_N` the most similar row that it forms a
+    pair with: an exact copy if there is one, the first of equally similar rows, −1 if there is none. `score_N` has the
+    cosine of the two.
     """
 
     groups: tuple[np.ndarray, ...]
@@ -90,7 +91,7 @@ def _keep_nearest(
 
 
 def _merge_groups(group_N: np.ndarray, left: Sequence[np.ndarray], right: Sequence[np.ndarray]) -> np.ndarray:
-    """Label each row with the first row of its connected component; previous labels count as edges."""
+    """Label each row with the first row of its connected component; its former label counts as a pair with it."""
     count = len(group_N)
     ends = np.concatenate([np.arange(count), *left]), np.concatenate([group_N, *right])
     labels_N: np.ndarray = connected_components(coo_array((np.ones(len(ends[0]), bool), ends), (count, count)), False)[

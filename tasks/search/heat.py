@@ -29,10 +29,10 @@ def upsample(map_HW: np.ndarray, width: int, height: int) -> np.ndarray:
 
 
 def overlay(image: Image.Image, map_HW: np.ndarray) -> Image.Image:
-    """Draw a map over its upright image at the shown size; hotter cells are more opaque.
+    """Return an upright image at the shown size with its heat map over it; hotter cells are more opaque.
 
-    Preprocessing does not crop, so the cells cover the image evenly. For a map of zeros the image is labelled
-    "no evidence" instead.
+    Preprocessing does not crop, so the cells cover the image evenly. If the map is 0 everywhere, "no evidence" is
+    written on the image instead.
     """
     shown = image.convert("RGB").resize(shown_size(*image.size), Image.Resampling.LANCZOS)
     if not map_HW.any():

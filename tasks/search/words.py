@@ -12,6 +12,7 @@ from tasks.captions.informative import informative_words
 from tasks.captions.stems import count_stems, tokenise
 from tasks.errors import InputError
 from tasks.model.text_model import TextModel
+from tasks.phrases import either
 from tasks.search.modifiers import steer
 
 WEIGHT = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)")
@@ -25,7 +26,7 @@ SUGGESTED = 10  # unknown words that get suggestions, which are slow to find
 
 @dataclass(frozen=True)
 class Words:
-    """The terms that move a query, and those that do not.
+    """The terms that steer a query, and those that have no effect.
 
     `unknown_terms` are words that no caption has, `suggestions` similarly spelled known words, and `passed_over` the
     reason why a term has no effect.
@@ -36,7 +37,7 @@ class Words:
     unknown_terms: tuple[str, ...] = ()
     suggestions: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     passed_over: Mapping[str, str] = field(default_factory=dict)
-    moves: tuple[tuple[float, np.ndarray], ...] = ()
+    directions: tuple[tuple[float, np.ndarray], ...] = ()
 
     @property
     def facts(self) -> dict[str, Any]:
@@ -52,14 +53,17 @@ class Words:
     @property
     def notes(self) -> list[str]:
         """Sentences for people on the terms that have no effect."""
-        guesses = {word: f" Did you mean {_any_of(near)}?" for word, near in self.suggestions.items() if near}
-        unknown = [f"{word!r} is not in any caption; ignored.{guesses.get(word, '')}" for word in self.unknown_terms]
+        guesses = {word: f" Did you mean {either(near)}?" for word, near in self.suggestions.items() if near}
+        unknown = [
+            f"No training caption contains {word!r}; it is ignored.{guesses.get(word, '')}"
+            for word in self.unknown_terms
+        ]
         others = [f"{term!r} is {why}." for term, why in self.passed_over.items() if why != UNKNOWN]
         return unknown + others
 
-    def move(self, start_D: np.ndarray) -> np.ndarray:
-        """Return query_D, the start itself if no term moves it."""
-        return steer(start_D, self.moves) if self.moves else start_D
+    def steer(self, start_D: np.ndarray) -> np.ndarray:
+        """Return query_D, the start itself if no term has an effect."""
+        return steer(start_D, self.directions) if self.directions else start_D
 
 
 @dataclass(frozen=True)
@@ -82,7 +86,7 @@ def read_term(given: str, text: TextModel) -> Term:
     weighted = bool(head) and WEIGHT.fullmatch(tail) is not None
     plain, weight = (given.rpartition(":")[0].rstrip(), float(tail)) if weighted else (given, 1.0)
     if not 0 <= weight <= MAX_WEIGHT:
-        raise InputError(f"The weight of {given!r} must be a number from 0 to {MAX_WEIGHT:.0f}.")
+        raise InputError(f"The weight of {given!r} must be between 0 and {MAX_WEIGHT:.0f}.")
     informative = Counter(informative_words(plain, text.vocabulary))
     return Term(given, plain, weight, count_stems(informative, text.vocabulary.language))
 
@@ -90,25 +94,25 @@ def read_term(given: str, text: TextModel) -> Term:
 def read_words(
     text: TextModel, add: Sequence[str], remove: Sequence[str], alpha: float, beta: float, query: str = ""
 ) -> Words:
-    """Read the terms that move a query, towards `add` by α and away from `remove` by β.
+    """Read the terms that steer a query, towards `add` by α and away from `remove` by β.
 
     A term without informative words has no effect; a term both added and removed cancels. Unknown words of the text
     `query` are reported too. Raises InputError for too many or too long terms and for numbers out of range.
     """
     if len(add) + len(remove) > MAX_TERMS:
-        raise InputError(f"A search takes at most {MAX_TERMS} terms, not {len(add) + len(remove)}.")
+        raise InputError(f"A search takes at most {MAX_TERMS} added and removed terms, not {len(add) + len(remove)}.")
     _check_length("A text query", query)
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 <= value <= MAX_STRENGTH:
-            raise InputError(f"{name} must be a number from 0 to {MAX_STRENGTH:.0e}, not {value}.")
+            raise InputError(f"{name} must be between 0 and {MAX_STRENGTH:,.0f}, not {value}.")
     adding, removing = ([read_term(given, text) for given in terms] for terms in (add, remove))
     passed = {term.given: reason for term in (*adding, *removing) if (reason := _why_ignored(term, text))}
     for term in (*adding, *removing):
         if any(term.stems == other.stems for other in adding) and any(term.stems == other.stems for other in removing):
             passed.setdefault(term.given, "both added and removed")
     kept_adding, kept_removing = ([term for term in terms if term.given not in passed] for terms in (adding, removing))
-    moves = [(alpha * term.weight, embed_phrase(text, term.text)) for term in kept_adding]
-    moves += [(-beta * term.weight, embed_phrase(text, term.text, wanted=False)) for term in kept_removing]
+    directions = [(alpha * term.weight, embed_phrase(text, term.text)) for term in kept_adding]
+    directions += [(-beta * term.weight, embed_phrase(text, term.text, wanted=False)) for term in kept_removing]
     unknown = unknown_words(text, (query, *(term.text for term in (*adding, *removing))))
     return Words(
         added=tuple(term.given for term in kept_adding),
@@ -116,7 +120,7 @@ def read_words(
         unknown_terms=unknown,
         suggestions={word: tuple(text.suggest(word)) for word in unknown[:SUGGESTED]},
         passed_over=passed,
-        moves=tuple((weight, theta_D) for weight, theta_D in moves if theta_D is not None),
+        directions=tuple((weight, theta_D) for weight, theta_D in directions if theta_D is not None),
     )
 
 
@@ -144,10 +148,4 @@ def _why_ignored(term: Term, text: TextModel) -> str | None:
 
 def _check_length(what: str, text: str) -> None:
     if len(text) > MAX_LENGTH:
-        raise InputError(f"{what} has at most {MAX_LENGTH:,} characters; {text[:20]!r}… has {len(text):,}.")
-
-
-def _any_of(words: Sequence[str]) -> str:
-    """Join alternatives: "a, b or c"."""
-    *most, last = words
-    return f"{', '.join(most)} or {last}" if most else last
+        raise InputError(f"{what} may have at most {MAX_LENGTH:,} characters; {text[:20]!r}… has {len(text):,}.")

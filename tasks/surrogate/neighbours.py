@@ -22,7 +22,7 @@ SLACK = 8  # columns kept beyond k, so that few rows have to be computed again i
 
 
 def neighbour_count(images: int, most: int = 32) -> int:
-    """Return k = min(most, max(1, ⌊(n − 1)/4⌋)) for n captioned train images (METHOD.md 2)."""
+    """Return k = min(most, max(1, ⌊(n − 1)/4⌋)) for n captioned training images (METHOD.md 2)."""
     return min(most, max(1, (images - 1) // 4))
 
 

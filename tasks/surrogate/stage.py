@@ -18,7 +18,7 @@ CLUSTER_FROM = 20_000  # images; fewer take less time than starting a local clus
 
 
 def find(run: StageRun, vocabulary: Artifact, config: SurrogateConfig) -> None:
-    """Find the relevant images of each train image by tf-idf (METHOD.md 2) → neighbours.parquet."""
+    """Find the relevant images of each training image by tf-idf (METHOD.md 2) → neighbours.parquet."""
     table = read_table(run.open(vocabulary) / "tfidf.parquet")
     with (
         dask_client(run.runtime, table.num_rows) as client,

@@ -37,12 +37,12 @@ class LoadedData:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The stems of the train captions."""
+        """The stems of the training captions."""
         return vocabulary_from(read_table(self.run.open(self.data.vocabulary) / "vocabulary.parquet"))
 
     @cached_property
     def tfidf_table(self) -> pa.Table:
-        """The tf-idf of the train captions."""
+        """The tf-idf of the training captions."""
         return read_table(self.run.open(self.data.vocabulary) / "tfidf.parquet")
 
     @cached_property
@@ -52,7 +52,7 @@ class LoadedData:
         return make_truth(tfidf(table["captions"].to_pylist(), self.vocabulary))
 
     def train_images(self) -> pa.Table:
-        """Read the table of captioned train images."""
+        """Read the table of captioned training images."""
         return read_table(self.run.open(self.data.train_images) / "captioned/train.parquet")
 
     def validation_images(self) -> pa.Table:
@@ -60,7 +60,7 @@ class LoadedData:
         return read_table(self.run.open(self.data.validation_images) / "captioned/validation.parquet")
 
     def train_descriptors(self, pooling: PoolingConfig) -> Descriptors:
-        """Read the train images' descriptors by a pooling."""
+        """Read the training images' descriptors by a pooling."""
         return self._descriptors(self.data.train_features, self.train_images(), pooling)
 
     def validation_descriptors(self, pooling: PoolingConfig) -> Descriptors:

@@ -34,7 +34,11 @@ class TripletConfig(BaseModel):
     queries: int = Field(default=500, ge=1, description="Random queries per refresh.")
     relevant: int = Field(default=9, ge=1, description="Relevant images per query in the pool.")
     pool: int = Field(default=5000, ge=3, description="Images to mine triplets from, at most.")
-    hardest: int = Field(default=1000, ge=1, description="Hardest non-relevant images kept per relevant image.")
+    hardest: int = Field(
+        default=1000,
+        ge=1,
+        description="Non-relevant images per relevant image: those most similar to the query.",
+    )
     batch: int = Field(default=64, ge=1, description="Triplets per update.")
     per_query: int | None = Field(
         default=None, ge=1, description="Consecutive triplets of one query (default: 1 if frozen, 8 if finetuned)."
@@ -76,7 +80,7 @@ class TripletConfig(BaseModel):
         return self.model_copy(update=values)
 
 
-class RidgeConfig(BaseModel):
+class RegressionConfig(BaseModel):
     """Ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9).
 
     Defaults chosen on Flickr8k's validation split.
@@ -113,7 +117,7 @@ class RidgeConfig(BaseModel):
         return self.dimension - 1 if self.kernel == "gaussian" else self.dimension
 
     def landmarks_of(self, images: int, memory: float = math.inf) -> int | None:
-        """Return the number of landmarks for this many train images, None if the kernel is solved exactly.
+        """Return the number of landmarks for this many training images, None if the kernel is solved exactly.
 
         MEMORY_SHARE of the bytes of `memory` must suffice; landmarks are halved until they do.
         """
@@ -126,7 +130,7 @@ class RidgeConfig(BaseModel):
         return landmarks if landmarks < images else None
 
     def within(self, images: int, memory: float) -> Self:
-        """Return settings with the same result as these for this many train images in this much memory.
+        """Return settings with the same result as these for this many training images in this much memory.
 
         Only the number of landmarks enters them, so that a little more or less memory does not change a stage's key.
         """

@@ -1,4 +1,4 @@
-"""How the triplet loop embeds train images: from precomputed features, or through the whole network."""
+"""How the triplet loop embeds training images: from precomputed features, or through the whole network."""
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +16,7 @@ from tasks.model.head import Head
 from tasks.model.scene_model import SceneModel
 from tasks.training.text_embedding import TextEmbedding
 
-Embed = Callable[[np.ndarray], Tensor]  # rows of train images → embedding_BD, through which gradients flow
+Embed = Callable[[np.ndarray], Tensor]  # rows of training images → embedding_BD, through which gradients flow
 
 
 def through_head(head: Head, descriptors: Descriptors) -> Embed:

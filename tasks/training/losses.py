@@ -54,7 +54,7 @@ class BatchLoss:
 def batch_loss(
     terms: tuple[Term, ...], embeds: Mapping[Modality, Embed], triplet_T3: np.ndarray, margin: float
 ) -> BatchLoss:
-    """Compute the losses of a batch of triplets (rows of train images).
+    """Compute the losses of a batch of triplets (rows of training images).
 
     An image is embedded once, however many triplets use it, and only if a term needs it.
     """

@@ -10,7 +10,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Relevance:
-    """The k nearest train images of each train image by caption similarity, and a number shared by byte copies.
+    """The k nearest training images of each training image by caption similarity, and a number shared by byte copies.
 
     index_NK is padded with −1.
     """
@@ -130,14 +130,14 @@ def mine(pool: Pool, query_PD: Tensor, found_PD: Tensor, relevance: Relevance, h
 
 
 def _places(pool: Pool, relevance: Relevance) -> np.ndarray:
-    """Return place_N: the position in the pool of each train image, −1 if it is not in the pool."""
+    """Return place_N: the position in the pool of each training image, −1 if it is not in the pool."""
     place_N = np.full(len(relevance.index_NK), -1)
     place_N[pool.row_P] = np.arange(len(pool.row_P))
     return place_N
 
 
 def _scores_of(score_QP: Tensor, place_N: np.ndarray, row_QR: np.ndarray) -> Tensor:
-    """Return score_QR of images given by their train rows; padding gets the first image's."""
+    """Return score_QR of images given by their training rows; padding gets the first image's."""
     return score_QP.gather(1, torch.from_numpy(np.maximum(place_N[row_QR], 0)).to(score_QP.device))
 
 

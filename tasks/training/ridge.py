@@ -128,7 +128,7 @@ def kernel_ridge(
     landmarks: int | None,
     seed: int,
 ) -> KernelRidge:
-    """Set up the equations for all train images, or for a seeded choice of landmarks."""
+    """Set up the equations for all training images, or for a seeded choice of landmarks."""
     scale_C = spread_scale(descriptor_NC, block_channels) * math.sqrt(bandwidth)
     scaled_NC = descriptor_NC * scale_C
     target = torch.from_numpy(target_NT).double()

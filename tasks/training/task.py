@@ -13,7 +13,7 @@ from tasks.caching import StageRun, stage
 from tasks.errors import InputError
 from tasks.model.config import BackboneConfig
 from tasks.model.methods import LABELS
-from tasks.training.config import RidgeConfig, TripletConfig, TripletMethod
+from tasks.training.config import RegressionConfig, TripletConfig, TripletMethod
 from tasks.training.inputs import TrainingData
 from tasks.training.memory import usable_memory
 
@@ -44,16 +44,16 @@ def train_triplet_head(
 
 
 @stage("training", libraries=("nltk", "numpy", "scikit-learn", "scipy", "torch", "torchvision", "timm"))
-def train_ridge_head(
-    run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int
+def train_regression_head(
+    run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RegressionConfig, seed: int
 ) -> None:
     """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
-    from tasks.training.ridge_stage import train
+    from tasks.training.regression_stage import train
 
     train(run, data, backbone, config, seed)
 
 
-def fit_to_memory(workspace: Workspace, config: RidgeConfig, train_images: Artifact) -> RidgeConfig:
+def fit_to_memory(workspace: Workspace, config: RegressionConfig, train_images: Artifact) -> RegressionConfig:
     """Return settings that fit into this machine's memory. They are part of the key if they change the result."""
     images = read_table(folder_of(workspace, train_images) / "captioned/train.parquet", ["sha256"]).num_rows
     return config.within(images, usable_memory())
@@ -81,7 +81,7 @@ def sound_candidates(
     sound = {method: artifact for method, artifact in trained.items() if not results[method].get("collapsed")}
     if not sound:
         raise InputError(
-            "Training collapsed: all images got nearly the same embedding; lower the learning rate or raise "
+            "Training collapsed: all images got nearly the same embedding; lower learning_rate or raise "
             "hardest in the settings of the candidates."
         )
     notes = []
@@ -91,7 +91,7 @@ def sound_candidates(
             logger.warning(notes[-1])
         elif result.get("hopeless"):
             notes.append(
-                f"{LABELS[method]} was stopped after {result['refreshes']} of {result['max_refreshes']} refreshes, "
+                f"{LABELS[method]} was stopped after refresh {result['refreshes']} of {result['max_refreshes']}, "
                 "because it could not become the best; its values are those reached by then."
             )
     return sound, tuple(notes)

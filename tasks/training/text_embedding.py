@@ -26,6 +26,6 @@ class TextEmbedding(nn.Module):
 
 
 def initial_text(tfidf_NV: csr_array, embedding_ND: np.ndarray) -> Tensor:
-    """Compute the initial text_VD: for each stem the mean of the train images' embeddings, weighted by tf-idf."""
+    """Compute the initial text_VD: for each stem the mean of the training images' embeddings, weighted by tf-idf."""
     total_V = np.maximum(np.asarray(tfidf_NV.sum(0)).ravel(), 1e-12)
     return torch.from_numpy((tfidf_NV.T @ embedding_ND) / total_V[:, None]).float()

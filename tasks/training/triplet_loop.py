@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 
 from tasks.errors import InputError
+from tasks.phrases import counted
 from tasks.training.config import TripletConfig
 from tasks.training.embedders import Embed
 from tasks.training.losses import BatchLoss, Modality, Term, batch_loss
@@ -71,7 +72,7 @@ class TrainingState:
         if self.collapsed:
             return "training collapsed"
         if self.refresh - self.best_refresh >= config.patience:
-            return f"no improvement for {config.patience} refreshes"
+            return f"no improvement for {counted(config.patience, 'refresh', 'refreshes')}"
         if self.is_hopeless(config, beat):
             return f"its score of {self.best_score:.1f} cannot reach the {beat:.0f} of the best candidate"
         return None
@@ -79,7 +80,7 @@ class TrainingState:
 
 @dataclass(frozen=True)
 class Learner:
-    """The model to train, its losses, and the functions that embed train images and their captions.
+    """The model to train, its losses, and the functions that embed training images and their captions.
 
     `text` is the part of `model` that has the text's learning rate.
     """

@@ -3,7 +3,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from flows.config import Config
+from flows.config import Config, registered_settings
+from tasks.errors import InputError
 from tasks.features.task import extract_features
 
 BASELINES = ["gap", "rmac_max", "rmac_mean", "blocks"]
@@ -97,3 +98,11 @@ def test_columns_of_the_training_are_used_unless_others_are_set() -> None:
     assert own.with_columns_of(Config()) == own
     other = Config(seed=3).with_columns_of(trained)
     assert (other.seed, other.collection.caption_column) == (3, "Beschreibung")
+
+
+def test_settings_of_a_model_of_another_version_are_one_sentence() -> None:
+    assert registered_settings(3, '{"seed": 4}') == config(seed=4)
+    with pytest.raises(
+        InputError, match=r"^Cannot read the settings of model 3: unknown setting v_v\.sampler .*again\.$"
+    ):
+        registered_settings(3, '{"v_v": {"sampler": "any_pair"}}')

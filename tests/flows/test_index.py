@@ -252,7 +252,7 @@ def test_a_fifth_may_not_vanish_unasked(indexed: Trained) -> None:
     for image in sorted((indexed.collection / "train").glob("*.jpg"))[:30]:
         image.unlink()
     sentence = indexed.run("index", "--name", "copy").sentence
-    assert "30 of 141 images" in sentence
+    assert "30 of the 141 images" in sentence
     assert "--allow-shrink" in sentence
     assert current(indexed.workspace, "copy").name == "1"
     answer = indexed.run("index", "--name", "copy", "--allow-shrink").answer

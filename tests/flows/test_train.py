@@ -20,7 +20,7 @@ from tasks import source
 from tasks.demo.collection import write_collection
 from tasks.features import stage as features_stage
 from tasks.model.methods import LABELS
-from tasks.training import ridge_stage, triplet_loop, triplet_stage
+from tasks.training import regression_stage, triplet_loop, triplet_stage
 from tests.command import SCENEKIN, Outcome, scenekin
 from tests.trained import (
     STEPS,
@@ -243,9 +243,9 @@ def test_little_memory_takes_landmarks(trained_copy: Trained, monkeypatch: pytes
 
 
 def test_what_other_code_answers_reaches_what_follows(trained_copy: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    space = ridge_stage.caption_space
+    space = regression_stage.caption_space
     monkeypatch.setattr(
-        ridge_stage,
+        regression_stage,
         "caption_space",
         lambda *given: replace(space(*given), target_NT=space(*given).target_NT.clip(0)),
     )

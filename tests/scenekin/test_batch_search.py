@@ -33,7 +33,7 @@ def test_each_image_of_a_list_is_answered_as_alone(searcher: Searcher, trained: 
     (tmp_path / "bad.jpg").write_bytes(b"no picture")
     names = [str(images[1]), str(images[0]), str(tmp_path / "bad.jpg"), "none.jpg", str(images[2]), str(images[0])]
     (tmp_path / "list.txt").write_text("\n".join(names))
-    word = searcher.text.vocabulary.words[0]
+    word = "boat"
     with at_once(4):
         done = search_files(
             searcher, list_queries(tmp_path / "list.txt"), tmp_path / "out.parquet", searcher.words([word]), 4
@@ -79,8 +79,12 @@ def test_the_command_lists_what_it_refused(trained: Trained, tmp_path: Path) -> 
     assert answer["refused"] == [{"item": str(images[-1]), "reason": "not an image, or of an unknown type"}]
     assert answer["query"]["unknown_terms"] == ["zeppelin"]
     assert pq.read_table(out).num_rows == 10
+    assert (
+        "Results of 1 of 2 queries written to "
+        in scenekin("search", tmp_path / "list.csv", "--out", out, *workspace).out
+    )
     told = scenekin("search", "--ids", "all", "--out", out, "--top", 1, *workspace)
-    assert "Results of 141 of 141 queries written to " in told.out
+    assert "Results of 141 queries written to " in told.out
 
 
 def test_an_image_is_a_list_of_one(trained: Trained, searcher: Searcher, tmp_path: Path) -> None:
@@ -115,15 +119,27 @@ def test_longer_results_are_found_for_fewer_queries_at_once(
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        ([], "Give exactly one query"),
+        (["words.txt", "--id", "x"], "Give exactly one query"),
+        (["--text", "dog", "--explain", "folder"], "--explain needs a single image"),
         (["--out", "o.parquet"], "Give exactly one query"),
         (["--ids", "all"], "set --out"),
         (["--ids", "some", "--out", "o.parquet"], "--ids takes the word all, not 'some'"),
         ([".", "--text", "dog", "--out", "o.parquet"], "Give exactly one query"),
-        ([".", "--explain", "folder", "--out", "o.parquet"], "without --out"),
-        (["none", "--out", "o.parquet"], "No such file: 'none'"),
-        ([".", "--out", "o.txt"], "Cannot write o.txt: the name must end in .csv or .html or .parquet."),
+        ([".", "--explain", "folder", "--out", "o.parquet"], "and no --out"),
     ],
 )
-def test_what_bulk_search_needs_is_said(trained: Trained, arguments: list[str], sentence: str) -> None:
-    assert sentence in scenekin("search", *arguments, "--workspace", trained.workspace).sentence
+def test_options_that_do_not_go_together_are_wrong_usage(trained: Trained, arguments: list[str], sentence: str) -> None:
+    assert sentence in scenekin("search", *arguments, "--workspace", trained.workspace).usage_error
     assert not Path("o.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["none", "--out", "o.parquet"], "No such file: 'none'"),
+        ([".", "--out", "o.txt"], "Cannot write o.txt: the name must end in .csv, .html or .parquet."),
+    ],
+)
+def test_files_that_cannot_be_used_are_named(trained: Trained, arguments: list[str], sentence: str) -> None:
+    assert sentence in scenekin("search", *arguments, "--workspace", trained.workspace).sentence

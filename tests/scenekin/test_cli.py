@@ -27,6 +27,7 @@ CHECKED = {
     "splits",
     "problems",
     "problem_counts",
+    "trainable",
 }
 
 
@@ -102,7 +103,7 @@ def test_words_steer_a_search(trained: Trained) -> None:
         "passed_over": {"zeppelin": "not in any caption"},
     }
     notes = [line for line in outcome.err.splitlines() if "zeppelin" in line]
-    assert notes == ["'zeppelin' is not in any caption; ignored."]
+    assert notes == ["No training caption contains 'zeppelin'; it is ignored."]
     alone = trained_search(trained, "--text", "a boat").answer
     assert (alone["query"]["text"], len(alone["results"])) == ("a boat", 10)
 
@@ -175,15 +176,16 @@ def test_config_prints_what_config_reads(tmp_path: Path) -> None:
     assert list(yaml.safe_load(printed)) == list(Config.model_fields)
 
 
-def test_the_demo_ends_with_a_command_that_works(
+def test_the_demo_ends_with_commands_that_work(
     workspace: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(demo_task, "write_collection", partial(write_collection, count=30))
     done = scenekin("demo", "--workspace", workspace)
     assert done.code == 0, done.err
-    *_, report, _, _, command = done.out.splitlines()
+    *_, report, _, _, command, _, serve = done.out.splitlines()
     assert Path(report.removeprefix("Report: ")).is_file()
+    assert shlex.split(serve)[1:4] == ["serve", "--name", "demo"]
     name, *arguments = shlex.split(command)
     assert shutil.which(name)  # as typed, also where no environment is activated
     assert Path(name).name == "scenekin"
@@ -274,7 +276,7 @@ def test_wrong_usage_is_another_code(arguments: list[str], monkeypatch: pytest.M
 
 def empty(folder: Path, _: Trained) -> str:
     folder.mkdir()
-    return "No images and no captions"
+    return f"{folder} contains no files; give the folder that contains the images."
 
 
 def missing(folder: Path, _: Trained) -> str:
@@ -283,17 +285,17 @@ def missing(folder: Path, _: Trained) -> str:
 
 def no_captions(folder: Path, trained: Trained) -> str:
     shutil.copytree(trained.collection / "train", folder, ignore=shutil.ignore_patterns("*.jsonl"))
-    return "0 images with captions, but at least 8"
+    return "0 captioned images, but at least 8"
 
 
 def too_few_images(folder: Path, _: Trained) -> str:
     write_collection(folder, 9)
-    return "The train split has 7 images with captions, but at least 8 are needed to learn from"
+    return "The train split has 7 captioned images, but at least 8 are needed to learn from"
 
 
 def nothing_to_judge_by(folder: Path, _: Trained) -> str:
     write_collection(folder, 20)
-    return "The validation split has 3 images with captions, but at least 4 are needed to evaluate on"
+    return "The validation split has 3 captioned images, but at least 4 are needed to evaluate on"
 
 
 def no_image_is_readable(folder: Path, _: Trained) -> str:
@@ -320,7 +322,7 @@ def captions_without_words(folder: Path, _: Trained) -> str:
     for file in folder.glob("*/metadata.jsonl"):
         rows = [json.loads(line) | {"captions": ["?!"]} for line in file.read_text().splitlines()]
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return "No caption of the train split has a word"
+    return "The captions of the train split contain no words; check them with `scenekin check`."
 
 
 COLLECTIONS = [
@@ -411,13 +413,10 @@ def test_searching_makes_no_workspace(tmp_path: Path, monkeypatch: pytest.Monkey
         (["none.jpg"], "No such file: 'none.jpg'; to search by text, use --text, or by an indexed image, --id."),
         (["."], "'.' is a folder; to search by each of its images, name a file with --out."),
         (["words.txt"], "Cannot decode 'words.txt': not an image, or of an unknown type"),
-        (["words.txt", "--id", "x"], "Give exactly one query"),
-        ([], "Give exactly one query"),
         (["--id", "x"], "No image 'x' in the index 'main'"),
         (["a dog on a beach"], "No such file: 'a dog on a beach'; to search by text, use --text"),
         (["d" * 5000], "to search by text, use --text"),
         (["extra/copy.jpg"], "or by an indexed image, --id."),
-        (["--text", "dog", "--explain", "folder"], "--explain shows two images side by side"),
         (["words.txt", "--name", "other"], "no index 'other'"),
         (["words.txt", "--name", "../main"], "Invalid index name"),
     ],

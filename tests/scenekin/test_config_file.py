@@ -134,16 +134,24 @@ def test_lists_and_null_can_be_assigned() -> None:
         ("v_v.margins=1", ["unknown setting v_v.margins"]),
         ("seed=many", ["seed must be a whole number, not 'many'"]),
         ("v_v.margin=x", ["v_v.margin must be a number, not 'x'."]),
-        ("candidates=[foo]", ["candidates.0 must be 'v_v', 'vt_v', 'wsabie' or 'regression', not 'foo'."]),
+        ("candidates=[foo]", ["each of candidates must be 'v_v', 'vt_v', 'wsabie' or 'regression', not 'foo'."]),
+        ("candidates=foo", ["candidates must be a list, such as [foo], not 'foo'."]),
         ("candidates=[]", ["candidates must not be empty"]),
-        ("candidates=[v_v, v_v]", ["candidates: a candidate is named twice"]),
+        ("candidates=[v_v, v_v]", ["candidates: each candidate may be named only once"]),
         ("regression=1", ["regression is a section"]),
         ("regression.pooling.kind=rmac_max", ["regression: pooling.kind must be blocks, gap or gem, not 'rmac_max'"]),
-        ("v_v.margin=-1", ["v_v.margin", "-1", "greater than 0"]),
+        ("v_v.margin=-1", ["v_v.margin", "-1", "greater than 0,"]),
         ("v_v.pooling.kind=max", ["v_v.pooling.kind", "'max'", "'gem'"]),
         ("captions.language=klingon", ["captions.language", "'klingon'", "english"]),
         ("collection.test_fraction=0.95", ["test_fraction leave nothing to train on"]),
         ("v_v=3", ["v_v is a section"]),
+        ("stop_hopeless=maybe", ["stop_hopeless must be true or false, not 'maybe'."]),
+        ("regression.penalties=[1, .inf]", ["each of regression.penalties must be a finite number, not inf."]),
+        ("v_v.learning_rate=1e31", ["v_v.learning_rate must be at most 1e+30, not '1e31'."]),
+        ("collection.image_column=3", ["collection.image_column must be text, not 3."]),
+        ("collection.caption_column=3", ["collection.caption_column: must be the name of a column or a list of names"]),
+        ("collection.encoding=gbkk", ["collection.encoding: no encoding is called 'gbkk'; examples"]),
+        ("seed=null", ["seed must be a whole number, not null."]),
         ("seed.x=[1, 2", ["'[1, 2'"]),
         ("seed", ["seed", "key=value"]),
         ("=1", ["key=value"]),
@@ -167,9 +175,9 @@ def test_a_single_value_has_no_settings_below_it(file: Path) -> None:
         (b"- seed\n", "key: value"),
         (b"seed\n", "key: value"),
         (b"\xff\xfe\x00seed", "it is not a text file in UTF-8"),
-        (b"1: 2\n", "1"),
+        (b"1: 2\n", "unknown setting 1 "),
         (b"seed: !!python/object/apply:os.getcwd []\n", "not valid YAML"),
-        (b"seed: 2024-01-01\n", "seed must be"),
+        (b"seed: 2024-01-01\n", "seed must be a whole number, not 2024-01-01."),
     ],
 )
 def test_an_invalid_file_is_named(file: Path, content: bytes, words: str) -> None:
@@ -187,3 +195,25 @@ def test_all_errors_are_reported_at_once() -> None:
     sentence = refusal(None, "sede=1", "v_v.batch=0")
     assert "sede" in sentence
     assert "v_v.batch" in sentence
+
+
+@pytest.mark.parametrize(
+    ("command", "assignment", "has_effect"),
+    [
+        ("check", "collection.split_seed=1", True),
+        ("check", "seed=1", False),
+        ("evaluate", "runtime.workers=1", True),
+        ("evaluate", "collection.test_fraction=0.2", False),
+        ("index", "index.keep=1", True),
+        ("index", "ridge.dimension=8", False),
+        ("train", "ridge.dimension=8", True),
+        ("train", "index.keep=1", False),
+    ],
+)
+def test_an_assignment_without_effect_is_noted(
+    command: str, assignment: str, has_effect: bool, caplog: pytest.LogCaptureFixture, file: Path
+) -> None:
+    file.write_text("seed: 3\nindex: {keep: 2}\n", encoding="utf-8")  # a file may serve several commands
+    read_config(file, [assignment], command)
+    note = f"--set {assignment} has no effect on `scenekin {command}`."
+    assert [record.getMessage() for record in caplog.records] == ([] if has_effect else [note])

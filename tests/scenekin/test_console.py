@@ -25,7 +25,21 @@ def test_verbose_logs_and_quiet_prints_results_alone(trained: Trained) -> None:
     assert "Opened index main version 1: 141 images" not in usual.err
     assert "Opened index main version 1: 141 images" in verbose.err
     assert quiet.err == ""
-    assert scenekin("--verbose", "--quiet", *command).code == 2
+    for option, outcome in (("--verbose", verbose), ("--quiet", quiet)):
+        after = scenekin(*command, option)
+        assert after.out == usual.out
+        assert [line.split(" ", 2)[-1] for line in after.err.splitlines()] == [
+            line.split(" ", 2)[-1] for line in outcome.err.splitlines()
+        ]
+    for both in (["--verbose", "--quiet", *command], [*command, "--quiet", "--verbose"]):
+        assert "--quiet and --verbose cannot be used together." in scenekin(*both).usage_error
+
+
+@pytest.mark.parametrize("command", ["search", "check", "config", "demo"])
+def test_the_help_of_a_command_shows_logging_options_once(command: str) -> None:
+    lines = scenekin(command, "--help").out.splitlines()
+    shown = [line.split()[1] for line in lines if "--verbose" in line or "--quiet" in line]
+    assert shown == ["--verbose", "--quiet"]
 
 
 def test_verbose_logs_no_library_s_messages(trained: Trained) -> None:

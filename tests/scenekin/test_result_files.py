@@ -36,14 +36,18 @@ def test_csv_has_the_rows_of_parquet(search: Callable[..., Outcome], tmp_path: P
     with (tmp_path / "out.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 21 * 3
+    searcher = Searcher.open(trained.workspace)
+    assert [row["caption"] for row in expected] == [searcher.caption_of(row["image_id"]) for row in expected]
+    assert {None} < {row["caption"] for row in expected}
     for row, wanted in zip(rows, expected, strict=True):
         assert (row["query"], row["image_id"], row["path"]) == (wanted["query"], wanted["image_id"], wanted["path"])
+        assert row["caption"] == (wanted["caption"] or "")
         assert (int(row["rank"]), float(row["score"])) == (wanted["rank"], pytest.approx(wanted["score"], abs=1e-6))
 
 
 def test_cells_of_csv_are_never_formulas(searcher: Searcher, tmp_path: Path) -> None:
     names = ["=1+1.jpg", "+1.jpg", "-1.jpg", "@SUM(A1).jpg", "\t=1.jpg", "a=1.jpg", "'a.jpg", ""]
-    columns = [names, [1] * 8, names, names, [-0.5] * 8]
+    columns = [names, [1] * 8, names, names, [-0.5] * 8, names]
     batch = pa.record_batch(
         [pa.array(column, field.type) for column, field in zip(columns, RESULTS, strict=True)], RESULTS
     )
@@ -53,6 +57,7 @@ def test_cells_of_csv_are_never_formulas(searcher: Searcher, tmp_path: Path) -> 
         rows = list(csv.DictReader(file))
     harmless = ["'=1+1.jpg", "'+1.jpg", "'-1.jpg", "'@SUM(A1).jpg", "'\t=1.jpg", "a=1.jpg", "'a.jpg", ""]
     assert [row["path"] for row in rows] == [row["query"] for row in rows] == harmless
+    assert [row["caption"] for row in rows] == harmless
     assert {row["score"] for row in rows} == {"-0.5"}  # a number stays one
     assert without_formulas(batch.slice(5)).equals(batch.slice(5))
 
@@ -62,7 +67,7 @@ def test_a_contact_sheet_opens_offline_and_shows_queries_and_results(
 ) -> None:
     image = sorted((trained.collection / "train").glob("*.jpg"))[0]
     answer = search(image, "--out", tmp_path / "sheet.html", "--top", 4)
-    assert answer.out.startswith("Results of 1 of 1 queries written to ")
+    assert answer.out.startswith("Results of 1 query written to ")
     page = (tmp_path / "sheet.html").read_text()
     assert page.lower().startswith("<!doctype html>")
     sources = re.findall(r'src="([^"]*)"', page)
@@ -109,6 +114,6 @@ def test_a_sheet_too_large_to_open_is_refused_before_the_work(
     searcher: Searcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(result_files, "SHEET_PICTURES", 281)
-    with pytest.raises(InputError, match=r"A contact sheet holds at most 281 pictures, not 282; use fewer queries"):
+    with pytest.raises(InputError, match=r"A contact sheet holds at most 281 images, not 282; use fewer queries"):
         search_index(searcher, tmp_path / "sheet.html", Words(), 1)
     assert list(tmp_path.iterdir()) == []

@@ -1,4 +1,5 @@
 import hashlib
+import io
 import json
 import os
 import shutil
@@ -6,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import numpy as np
@@ -91,7 +93,7 @@ def test_a_query_goes_the_way_of_the_index(searcher: Searcher, query: Path, trai
 
 def test_an_image_or_an_id_is_needed(searcher: Searcher, query: Path) -> None:
     for arguments in ({}, {"image": query, "image_id": "x"}):
-        with pytest.raises(InputError, match="Give exactly one of: an image, the id"):
+        with pytest.raises(InputError, match="Give exactly one query: an image, the id"):
             searcher.search(**arguments)  # type: ignore[arg-type]
 
 
@@ -527,7 +529,7 @@ def test_words_that_say_nothing_move_nothing_and_are_named(searcher: Searcher, q
 def test_function_words_move_nothing_not_even_alone(searcher: Searcher, query: Path) -> None:
     moved = searcher.query(query, add=["the of and:3"])
     np.testing.assert_array_equal(moved.embedding_D, searcher.query(query).embedding_D)
-    with pytest.raises(InputError, match="No word of 'the of and' is both known and informative; try other words"):
+    with pytest.raises(InputError, match="'the of and' is unknown or too common to search for; try other words"):
         searcher.search(text="the of and")
 
 
@@ -551,10 +553,10 @@ def test_a_long_text_is_no_trouble(searcher: Searcher, query: Path) -> None:
 def test_a_text_of_unknown_words_is_refused_with_known_ones_of_like_spelling(searcher: Searcher) -> None:
     word = max(searcher.text.vocabulary.words, key=len)
     with pytest.raises(
-        InputError, match=rf"No word of '{word}x' is both known and informative\. Did you mean .*{word}"
+        InputError, match=rf"Every word of '{word}x' is unknown or too common to search for\. Did you mean .*{word}"
     ):
         searcher.search(text=f"{word}x")
-    with pytest.raises(InputError, match="Give exactly one of: an image, the id of an indexed image, a text"):
+    with pytest.raises(InputError, match="Give exactly one query: an image, the id of an indexed image, or a text"):
         searcher.search(text=word, image_id=searcher.image_ids[0])
 
 
@@ -570,7 +572,8 @@ def test_a_model_that_knows_no_words_says_what_trains_one(trained_copy: Trained,
     searcher = Searcher.open(workspace.root)
     assert searcher.search(query)
     with pytest.raises(
-        InputError, match=r"'main' does not know words; index with a model trained as the candidate regression\.$"
+        InputError,
+        match=r"'main' knows no words; .* another method, such as regression\.$",
     ):
         searcher.search(query, add=["dog"])
     sentence = scenekin("search", query, "--add", "dog", "--workspace", workspace.root).sentence
@@ -588,3 +591,48 @@ def test_an_empty_text_is_said(searcher: Searcher) -> None:
     for text in ("", "  "):
         with pytest.raises(InputError, match="The text is empty"):
             searcher.query(text=text)
+
+
+def test_words_without_effect_are_warned_of(searcher: Searcher, query: Path) -> None:
+    with pytest.warns(UserWarning, match="No training caption contains 'zeppelin'; it is ignored") as warned:
+        results = searcher.search(query, add=["zeppelin"])
+    assert Path(warned[0].filename) == Path(__file__)
+    assert results == searcher.search(query)
+
+
+def test_an_open_file_is_an_image(searcher: Searcher, query: Path) -> None:
+    with query.open("rb") as file:
+        assert searcher.search(file) == searcher.search(query)
+    assert searcher.search(io.BytesIO(query.read_bytes())) == searcher.search(query)
+    explanation = searcher.explain(io.BytesIO(query.read_bytes()), query)
+    assert explanation.score == searcher.explain(query, query).score
+
+
+AN_IMAGE = "An image must be a path, bytes, an open binary file or a Pillow image"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ({"top": 2.5}, "top must be a whole number, not 2.5."),
+        ({"top": "3"}, "top must be a whole number, not '3'."),
+        ({"recall": "all"}, "recall must be a number, not 'all'."),
+        ({"add": ["boat"], "alpha": "x"}, "alpha must be a number, not 'x'."),
+        ({"beta": None}, "beta must be a number, not None."),
+        ({"add": 3}, "add must be a string or a list of strings, not 3."),
+        ({"remove": [b"boat"]}, "remove must be a string or a list of strings, not [b'boat']."),
+        ({"image": 3}, "An image must be a path, bytes, an open binary file or a Pillow image, not int."),
+        (
+            {"image": io.StringIO("x")},
+            "An image must be a path, bytes, an open binary file or a Pillow image, not StringIO.",
+        ),
+        ({"image": None, "text": 3}, "text must be a string, not 3."),
+    ],
+)
+def test_arguments_of_a_wrong_type_are_named(
+    searcher: Searcher, query: Path, arguments: dict[str, Any], sentence: str
+) -> None:
+    with pytest.raises(TypeError) as refused:
+        searcher.search(**{"image": query, **arguments})
+    assert str(refused.value) == sentence
+    assert len(searcher.search(query, top=np.int64(2))) == 2  # type: ignore[arg-type]

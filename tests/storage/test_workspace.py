@@ -129,6 +129,6 @@ def test_a_file_system_without_locks_is_named(number: int, tmp_path: Path, monke
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr("fcntl.flock", flock)
-    sentence = f"^Cannot lock the workspace {tmp_path}: {os.strerror(number)}; network shares often have no locks"
+    sentence = f"^Cannot lock the workspace {tmp_path}: {os.strerror(number)}; use a folder on a local disk"
     with pytest.raises(StorageError, match=sentence), locked(open_workspace(tmp_path), "train"):
         pytest.fail("locked")

@@ -9,6 +9,7 @@ from tasks.collection.parsing.table_files import TableFile
 from tasks.collection.parsing.text import printable
 from tasks.collection.records import Split
 from tasks.errors import InputError
+from tasks.phrases import either
 
 IMAGE_COLUMNS = re.compile("(image|img)(name|path|file|filename)?|file(name|path)?|path|photo|picture")
 CAPTION_COLUMNS = (  # the first that fits any column
@@ -69,7 +70,7 @@ def _the_one(found: Sequence[str], columns: Sequence[str], what: str, option: st
         raise InputError(printable(sentence))
     (name,) = found
     if name not in columns:
-        choice = f"choose {option} from {', '.join(columns)}" if columns else "there is no other column"
+        choice = f"set {option} to {either(columns)}" if columns else "there is no other column"
         sentence = f"{source} has no column {name!r}; {choice}."
         raise InputError(printable(sentence))
     return name

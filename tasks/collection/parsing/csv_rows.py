@@ -8,8 +8,12 @@ from collections.abc import Iterable, Iterator
 
 from tasks.collection.parsing.text import numbered_lines
 from tasks.collection.records import Problem
+from tasks.errors import InputError
+from tasks.phrases import counted
 
 SEPARATOR = re.compile(r"(sep=(.))\r?\n", re.IGNORECASE)
+
+SKIPPED = "; the row is skipped"
 
 Row = tuple[int, dict[str, str]]
 
@@ -19,7 +23,7 @@ def read_csv(text: str, name: str, problems: list[Problem]) -> list[Row]:
 
     The delimiter is that of a first line `sep=;`, as Excel writes it, else the most frequent one of `,;|` and tab in
     the header. Every value stays text. Rows that are badly quoted or have too few or too many fields are skipped and
-    reported.
+    reported. Raises InputError if the header is badly quoted.
     """
     named = SEPARATOR.match(text)
     text = text[named.end(1) :] if named else text  # the line stays, empty, so that lines keep their numbers
@@ -32,6 +36,10 @@ def read_csv(text: str, name: str, problems: list[Problem]) -> list[Row]:
         spaced = _rows(_records(text, delimiter, name, found_spaced, skip_space=True), name, found_spaced)
         if len(found_spaced) <= len(found):  # quotes after a space do quote
             rows, found = spaced, found_spaced
+    start = next((line for line, _ in numbered_lines(text)), 1)
+    if header_fault := next((one.detail for one in found if (one.kind, one.line) == ("bad-row", start)), None):
+        reason = header_fault.removesuffix(SKIPPED)
+        raise InputError(f"Cannot read the header of {name} (line {start}): {reason}.")
     problems += found
     return rows
 
@@ -70,7 +78,9 @@ def _rows(records: Iterable[tuple[int, list[str]]], name: str, problems: list[Pr
     rows = []
     for line, fields in records:
         if len(fields) < len(header) or any(fields[len(header) :]):
-            detail = f"the row has {len(fields)} fields but the header has {len(header)}; the row is skipped"
+            detail = (
+                f"the row has {counted(len(fields), 'field')}, but the header has {len(header)}; the row is skipped"
+            )
             problems.append(Problem("bad-row", name, detail, line))
         else:
             rows.append((line, dict(zip(header, fields, strict=False))))
@@ -93,5 +103,15 @@ def _records(
                     yield start + 1, fields
                 start = first + reader.line_num
         except csv.Error as error:
-            problems.append(Problem("bad-row", name, f"{error}; the row is skipped", start + 1))
+            detail = _fault(error, first + reader.line_num - start) + SKIPPED
+            problems.append(Problem("bad-row", name, detail, start + 1))
             start += 1
+
+
+def _fault(error: csv.Error, lines: int) -> str:
+    """Return what is wrong with a record, of which the parser has read some lines."""
+    if str(error) == "unexpected end of data" or lines > 1:
+        return 'the quote that opens here is not closed; close it, or write "" for a quote inside a field'
+    if "expected after" in str(error):
+        return 'text follows the closing quote of a field; write "" for a quote inside a field'
+    return str(error)

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from tasks.collection.parsing.text import is_unicode
 from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
+from tasks.phrases import counted
 
 CHUNK = 2**20  # bytes
 LONGEST = 2**24  # characters of one entry; a longer one means a damaged file, which would fill the memory
@@ -46,7 +47,7 @@ def _texts(stream: BinaryIO, path: str, encoding: str | None, problems: list[Pro
         count += found
         yield restored
     if count:
-        detail = f"{count} bytes are not UTF-8 and were read as Windows-1252"
+        detail = f"{counted(count, 'byte')} not in UTF-8, read as Windows-1252"
         problems.append(Problem("encoding-fallback", path, detail))
 
 

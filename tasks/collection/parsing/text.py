@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from tasks.collection.parsing.encodings import WESTERN, detect_encoding, is_utf8, utf16_without_bom
 from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
+from tasks.phrases import counted
 
 
 def read_text(files: Files, path: str, problems: list[Problem]) -> str:
@@ -40,7 +41,7 @@ def _decode_as(data: bytes, encoding: str, name: str, problems: list[Problem]) -
     except UnicodeError as error:  # some codecs cannot replace
         raise InputError(f"{name} cannot be read as {encoding}: {error}.") from error
     if count := text.count("\ufffd"):
-        detail = f"{count} characters are not valid in {encoding} and were replaced"
+        detail = f"{counted(count, 'character')} not valid in {encoding}, replaced by U+FFFD"
         problems.append(Problem("encoding-fallback", name, detail))
     return text
 
@@ -55,9 +56,9 @@ def _decode_lines(data: bytes, name: str, first: int, problems: list[Problem]) -
             "name it with --encoding, for example --encoding gbk."
         )
     if encoding == WESTERN:
-        detail = f"{len(others)} lines are not UTF-8 and were read as Windows-1252"
+        detail = f"{counted(len(others), 'line')} not in UTF-8, read as Windows-1252"
     else:
-        detail = f"{len(others)} lines are not UTF-8 and were read as {encoding}; if they look wrong, use --encoding"
+        detail = f"{counted(len(others), 'line')} not in UTF-8, read as {encoding}; if it looks wrong, use --encoding"
     problems.append(Problem("encoding-fallback", name, detail, first))
     mixed = encoding == WESTERN or sum(valid and not line.isascii() for line, valid in lines) > len(others)
     decoded = (line.decode() if valid and mixed else line.decode(encoding, "replace") for line, valid in lines)

@@ -29,7 +29,7 @@ class Coco:
         return bool(_captions_files(files))
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
-        """Return an item for each entry of `images` and for every remaining image on disk. Raises InputError."""
+        """Return an item for each entry of `images` and for each unlisted image. Raises InputError."""
         sources = _captions_files(files)
         if not sources:
             raise InputError("No captions JSON with lists `images` and `annotations` found in the collection.")

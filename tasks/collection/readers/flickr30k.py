@@ -18,6 +18,7 @@ from tasks.collection.readers.flickr8k import (
 )
 from tasks.collection.records import Files, Problem, Reading, Split
 from tasks.errors import InputError
+from tasks.phrases import counted
 
 TOKENS, TABLE = FLICKR30K_TOKENS, "results.csv"
 SPLIT_LISTS: Mapping[str, Split] = {"train.txt": "train", "val.txt": "validation", "test.txt": "test"}
@@ -35,7 +36,7 @@ class Flickr30k:
         return nearest(files, TOKENS) is not None or _table(files) is not None
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
-        """Return an item for each name that has captions and for every remaining image. Raises InputError."""
+        """Return an item for each name that has captions and for each unlisted image. Raises InputError."""
         problems: list[Problem] = []
         rows = list(_caption_rows(files, problems))
         splits = _splits(files, dict.fromkeys(name for _, name, _ in rows), problems)
@@ -85,7 +86,9 @@ def _splits(files: Files, names: Iterable[str], problems: list[Problem]) -> dict
     full_names = {posixpath.splitext(name)[0]: name for name in names} | {name: name for name in names}
     unknown = [name for name in listed if name not in full_names]
     if unknown:
-        detail = f"not read as splits: {len(unknown)} of the listed names have no captions, for example {unknown[0]}"
+        detail = (
+            f"not read as splits: {counted(len(unknown), 'listed name')} without captions, for example {unknown[0]}"
+        )
         lists = (nearest(files, name) for name in SPLIT_LISTS)
         problems += [Problem("unused-file", path, detail) for path in lists if path is not None]
     if unknown or len(set(listed.values())) < 2:

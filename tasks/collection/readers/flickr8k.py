@@ -38,7 +38,7 @@ class Flickr8k:
         return token_file(files) is not None or _has_table(files)
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
-        """Return an item for each name in captions or split lists and for every remaining image. Raises InputError."""
+        """Return an item for each name in captions or split lists and for each unlisted image. Raises InputError."""
         problems: list[Problem] = []
         rows = list(_caption_rows(files, problems))
         splits = read_split_lists(files, SPLIT_LISTS, problems)
@@ -101,7 +101,10 @@ def read_split_lists(files: Files, lists: Mapping[str, Split], problems: list[Pr
 def join_names(
     rows: Iterable[CaptionRow], splits: Mapping[str, Split], images: Files, problems: list[Problem]
 ) -> list[Item]:
-    """Return an item for each name in rows or splits, in the folder that contains most, and each other image."""
+    """Return an item for each name in rows or splits, and one for each image that none of them names.
+
+    Names are relative to the folder that contains most of them.
+    """
     captions: dict[str, list[str]] = {}
     lines: dict[str, int] = {}
     for line, name, caption in rows:

@@ -12,6 +12,7 @@ from tasks.collection.parsing.table_files import open_table
 from tasks.collection.readers.rows import join_rows, locate
 from tasks.collection.records import Files, Item, Problem, Reading, Split
 from tasks.errors import InputError
+from tasks.phrases import either
 
 METADATA = ("metadata.jsonl", "metadata.csv", "metadata.parquet")
 IMAGE_COLUMN = "file_name"
@@ -32,7 +33,7 @@ class ImageFolder:
         return any("/" in path or _has_file_names(files, path) for path in found)
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
-        """Return an item for each file in the metadata and for every remaining image. Raises InputError."""
+        """Return an item for each file in the metadata and for each unlisted image. Raises InputError."""
         problems: list[Problem] = []
         sources = _sources(files, problems)
         if not sources:
@@ -100,17 +101,12 @@ def _caption_columns(
     first = next((column for column in CAPTION_COLUMNS if column in columns), None)
     chosen = tuple(named) or ((first,) if first else numbered_columns(columns))
     absent = [column for column in chosen if column not in columns]
-    others = ", ".join(sorted(set(columns) - set(chosen)))
+    others = sorted(set(columns) - set(chosen))
     if not chosen or absent:
-        wanted = _either(absent or CAPTION_COLUMNS)
-        detail = f"no captions are read: no column {wanted}, only {others or 'image names'}; use --caption-column"
+        remedy = f"set --caption-column to {either(others)}" if others else "it only names images"
+        detail = f"no captions are read: the file has no column {either(absent or CAPTION_COLUMNS)}; {remedy}"
         problems.append(Problem("caption-column", source, detail))
     elif others:
-        detail = f"captions are read from column {', '.join(chosen)}, not from {others}"
+        detail = f"captions are read from column {', '.join(chosen)}, not from {', '.join(others)}"
         problems.append(Problem("caption-column", source, detail))
     return tuple(column for column in chosen if column in columns)
-
-
-def _either(names: Sequence[str]) -> str:
-    *first, last = names
-    return f"{', '.join(first)} or {last}" if first else last

@@ -26,7 +26,7 @@ class Karpathy:
         return _source(files) is not None
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:  # noqa: ARG002 (Reader protocol)
-        """Return an item for each image in the file and for every remaining image. Raises InputError."""
+        """Return an item for each image in the file and for each unlisted image. Raises InputError."""
         source = _source(files)
         if source is None:
             raise InputError("No JSON of images with `filename` and `sentences` found in the collection.")

@@ -12,6 +12,7 @@ from tasks.collection.parsing.table_files import TableFile, open_table
 from tasks.collection.readers.rows import captions_of
 from tasks.collection.records import Files, Item, Problem, Reading, Split
 from tasks.errors import InputError
+from tasks.phrases import either
 
 SAMPLE = 5  # files that are opened to detect the format
 
@@ -55,13 +56,13 @@ def _sources(files: Files) -> list[str]:
 def _items(table: TableFile, source: str, config: CollectionConfig, problems: list[Problem]) -> Iterator[Item]:
     image = config.image_column or table.image_columns[0]
     if image not in table.image_columns:
-        choice = ", ".join(table.image_columns)
-        raise InputError(f"{source} has no column of images named {image!r}; choose --image-column from {choice}.")
+        choice = either(table.image_columns)
+        raise InputError(f"{source} has no column of images named {image!r}; set --image-column to {choice}.")
     captions: tuple[str, ...] = ()
     try:
         captions = caption_columns(table.columns, source, config.caption_columns)
     except InputError as error:
-        problems.append(Problem("caption-column", source, f"no captions are read: {error}"))
+        problems.append(Problem("caption-column", source, f"no captions are read: {error}".removesuffix(".")))
     split = split_column(table.columns)
     wanted = [*captions, *([split] if split else [])] or list(table.columns[:1])
     for number, row in table.rows(wanted):

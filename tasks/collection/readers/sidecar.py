@@ -29,7 +29,7 @@ class Sidecar:
         for image in ImagePaths(images.paths).unlisted([]):
             paths_of[_stem(image.path)].append(image.path)
         if texts.keys().isdisjoint(paths_of):
-            raise InputError("No text file with the same name as an image found next to it.")
+            raise InputError("No image has a text file with the same name next to it.")
         for stem, paths in paths_of.items():
             captions = tuple(text for path in texts.pop(stem, []) for text in _captions(files, path, problems))
             if captions and len(paths) > 1:

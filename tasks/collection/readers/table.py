@@ -40,7 +40,7 @@ class Table:
         return len(files.paths) == 1 or why_not_a_table(files, sources[0], config) is None
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
-        """Return an item for each image in the table and for every remaining image. Raises InputError."""
+        """Return an item for each image in the table and for each unlisted image. Raises InputError."""
         sources = _sources(files, config)
         if len(sources) != 1:
             found = f"several tables ({', '.join(sources)})" if sources else f"no table ({', '.join(EXTENSIONS)})"

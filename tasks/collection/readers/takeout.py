@@ -41,7 +41,7 @@ class Takeout:
                 description = entry.get("description") or None
                 captions.setdefault(image, []).extend(clean_captions(description, image, None, problems))
         if not captions:
-            raise InputError("No JSON file with the description of an image found next to it.")
+            raise InputError("No image has a JSON file with its description next to it.")
         items = [Item(item.path, item.path, tuple(captions.get(item.path, ()))) for item in paths.unlisted([])]
         return Reading(self.name, tuple(items), tuple(problems))
 

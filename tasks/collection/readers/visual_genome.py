@@ -32,7 +32,7 @@ class VisualGenome:
         return nearest(files, IMAGE_DATA) is not None and any(nearest(files, name) for name in ANNOTATIONS.values())
 
     def read(self, files: Files, images: Files, config: CollectionConfig) -> Reading:
-        """Return an item for each entry of the image list and for every remaining image on disk. Raises InputError."""
+        """Return an item for each entry of the image list and for each unlisted image. Raises InputError."""
         wanted = ANNOTATIONS[config.annotations]
         listing, source = nearest(files, IMAGE_DATA), nearest(files, wanted)
         if listing is None:

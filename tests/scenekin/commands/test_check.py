@@ -19,3 +19,31 @@ def test_the_new_name_of_a_renamed_image_is_found_in_an_existing_workspace(tmp_p
     with KnownFiles(workspace / "known-files.db") as known:
         known.put(str(folder / "b.jpg"), "", hashlib.sha256((folder / "holiday.jpg").read_bytes()).hexdigest())
     assert "holiday.jpg has the content this file had" in scenekin("check", folder, "--workspace", workspace).out
+
+
+def test_a_folder_without_files_is_one_sentence(tmp_path: Path) -> None:
+    assert scenekin("check", tmp_path).sentence == (
+        f"scenekin: {tmp_path} contains no files; give the folder that contains the images."
+    )
+
+
+def test_a_collection_without_usable_images_is_reported(tmp_path: Path) -> None:
+    (tmp_path / "torn.jpg").write_bytes(b"no picture")
+    done = scenekin("check", tmp_path)
+    assert done.out.splitlines()[-1] == "No usable images: there is nothing to train on or to index."
+    assert scenekin("check", tmp_path, "--json").answer["trainable"] is False
+
+
+def test_a_folder_of_images_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    (tmp_path / "list.csv").write_text("image,caption\na.jpg,A dog.\n")
+    for command in ("check", "train"):
+        sentence = scenekin(command, tmp_path, "--images", "nowhere", "--workspace", tmp_path / "workspace").sentence
+        assert sentence == "scenekin: No such file or folder: nowhere; --images takes the folder of the images."
+    assert not (tmp_path / "workspace").exists()
+
+
+def test_settings_without_effect_are_noted(tmp_path: Path) -> None:
+    (tmp_path / "torn.jpg").write_bytes(b"no picture")
+    done = scenekin("check", tmp_path, "--set", "v_v.margin=0.3", "--set", "collection.split_seed=1")
+    assert done.err.splitlines()[0] == "--set v_v.margin=0.3 has no effect on `scenekin check`."
+    assert "split_seed" not in done.err

@@ -81,7 +81,7 @@ def test_people_are_told_in_lines(trained: Trained, searcher: Searcher, two: tup
     assert lines[0] == f"Similarity {explanation.score:z.3f}; picture written to {tmp_path / 'why.PNG'}"
     assert [int(line.split()[0]) for line in lines[2:7]] == [dimension.index for dimension in explanation.dimensions]
     evident = explanation.evidence_a, explanation.evidence_b
-    assert lines[7:] == [f"No evidence in {two[side]}" for side in (0, 1) if not evident[side]]
+    assert lines[7:] == [f"No evidence found in {two[side]}" for side in (0, 1) if not evident[side]]
 
 
 def kite(width: int, height: int) -> Image.Image:
@@ -262,5 +262,5 @@ def test_a_place_that_is_no_folder_or_a_text_is_refused(trained: Trained, two: t
         sentence = search(trained, "--id", two[0], "--explain", folder).sentence
         assert sentence == f"scenekin: Cannot make the folder {folder}: {words}."
     assert (tmp_path / "file").read_text() == "mine"
-    sentence = search(trained, "--text", "a dog", "--explain", tmp_path / "why").sentence
-    assert "use it with an image file or --id, without --out" in sentence
+    sentence = search(trained, "--text", "a dog", "--explain", tmp_path / "why").usage_error
+    assert "--explain needs a single image, given as a file or with --id, and no --out." in sentence

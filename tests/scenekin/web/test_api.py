@@ -53,19 +53,21 @@ def test_a_form_searches_by_id_or_text(client: TestClient, trained: Trained) -> 
 @pytest.mark.parametrize(
     ("parameters", "status", "message"),
     [
-        ({}, 422, "Give exactly one of: an image, the id"),
+        ({}, 422, "Give exactly one query: an image, the id"),
         ({"id": "nobody"}, 404, "No image 'nobody' in the index 'main'"),
         ({"id": "../../../etc/passwd"}, 404, "No image"),
         ({"text": ""}, 422, "The text is empty."),
-        ({"text": "zeppelin"}, 422, "No word of 'zeppelin'"),
+        ({"text": "zeppelin"}, 422, "Every word of 'zeppelin'"),
         ({"text": "boat", "id": "x"}, 404, "No image 'x'"),
-        ({"text": "boat", "top": 0}, 422, "top: Input should be greater than or equal to 1."),
-        ({"text": "boat", "top": 10**9}, 422, "top: "),
-        ({"text": "boat", "alpha": "nan"}, 422, "alpha: "),
-        ({"text": "boat", "beta": -1}, 422, "beta: "),
-        ({"text": "x" * 10_001}, 422, "text: "),
-        ({"text": "boat", "add": ["x" * 201]}, 422, "add.0: "),
-        ({"text": "boat", "add": ["snow"] * 33}, 422, "add: "),
+        ({"text": "boat", "top": 0}, 422, "top must be at least 1, not '0'."),
+        ({"text": "boat", "top": 10**9}, 422, "top must be at most 200, not "),
+        ({"text": "boat", "top": "ten"}, 422, "top must be a whole number, not 'ten'."),
+        ({"text": "boat", "top": 0, "alpha": "x"}, 422, "alpha must be a number, not 'x'; top must be at least 1"),
+        ({"text": "boat", "alpha": "nan"}, 422, "alpha must be "),
+        ({"text": "boat", "beta": -1}, 422, "beta must be at least 0, not "),
+        ({"text": "x" * 10_001}, 422, "text must have at most 10,000 characters."),
+        ({"text": "boat", "add": ["x" * 201]}, 422, "each of add must have at most 200 characters."),
+        ({"text": "boat", "add": ["snow"] * 33}, 422, "add must have at most 32 values, not 33."),
     ],
 )
 def test_invalid_parameters_are_explained(
@@ -90,6 +92,29 @@ def test_an_upload_that_is_not_an_image_is_refused(client: TestClient, data: byt
         response = client.post(address, files={"image": ("x.jpg", data)}, data=more)
         assert response.status_code == 415
         assert words in response.json()["detail"]
+
+
+def test_a_body_that_is_no_form_is_refused(client: TestClient) -> None:
+    for address in ("/api/search", "/api/explain", "/"):
+        response = client.post(address, json={"text": "boat", "b": "extra/copy.jpg"})
+        assert response.status_code == 415
+        sentence = "Send the parameters as a form (multipart/form-data), not as application/json."
+        assert response.json() == {"detail": sentence}
+    assert client.post("/api/explain", data={}).json() == {"detail": "b is missing."}
+
+
+def test_every_parameter_is_described(client: TestClient) -> None:
+    api = client.get("/openapi.json").json()
+    bodies = [
+        schema for name, schema in api["components"]["schemas"].items() if name.startswith("Body_") or "Upload" in name
+    ]
+    assert len(bodies) == 2
+    parameters = [
+        each for path in api["paths"].values() for call in path.values() for each in call.get("parameters", [])
+    ]
+    fields = [field for body in bodies for field in body["properties"].values()]
+    assert len(parameters) > 10
+    assert [each for each in (*parameters, *fields) if not each.get("description")] == []
 
 
 def test_a_malformed_form_is_refused(client: TestClient) -> None:
@@ -140,7 +165,10 @@ def test_explanation_of_an_upload(client: TestClient, trained: Trained) -> None:
     assert client.post("/api/explain", data={"a": a, "b": b}).json() == by_id
     for files, data in ((file, {"a": a, "b": b}), (None, {"b": b})):
         response = client.post("/api/explain", files=files, data=data)
-        assert (response.status_code, response.json()["detail"]) == (422, "Give either an image or the id a.")
+        assert (response.status_code, response.json()["detail"]) == (
+            422,
+            "Give either image, a file, or a, the id of an indexed image.",
+        )
     assert client.get("/api/explain", params={"a": a, "b": "nobody"}).status_code == 404
 
 

@@ -142,3 +142,9 @@ def test_a_link_that_was_indexed_is_served(trained_copy: Trained, tmp_path: Path
     public = client_of(trained_copy, "linked")
     cast(Any, public.app).state.index.follow_links = False
     assert public.get("/images/linked.png").status_code == 404
+
+
+def test_an_unknown_size_is_named_with_the_known_ones(client: TestClient, trained: Trained) -> None:
+    response = client.get(f"/images/{an_id(trained)}", params={"size": "huge"})
+    assert response.status_code == 422
+    assert response.json() == {"detail": "size must be 'thumbnail', 'picture' or 'original', not 'huge'."}

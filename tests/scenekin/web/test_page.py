@@ -85,10 +85,10 @@ def test_show_more(client: TestClient) -> None:
     ("query", "status", "message"),
     [
         ("id=nobody", 404, "No image 'nobody'"),
-        ("text=zeppelin", 422, "No word of 'zeppelin' is both known and informative"),
-        ("text=boat&top=0", 422, "top: Input should be"),
-        ("text=boat&alpha=x", 422, "alpha: Input should be"),
-        ("id=" + "x" * 5000, 422, "id: "),
+        ("text=zeppelin", 422, "Every word of 'zeppelin' is unknown or too common"),
+        ("text=boat&top=0", 422, "top must be at least 1, not "),
+        ("text=boat&alpha=x", 422, "alpha must be a number, not 'x'."),
+        ("id=" + "x" * 5000, 422, "id must have at most 4,096 characters."),
     ],
 )
 def test_an_invalid_search_is_explained_on_the_page(client: TestClient, query: str, status: int, message: str) -> None:
@@ -145,7 +145,7 @@ def test_recall_is_a_setting_of_an_approximate_index_only(tmp_path: Path, client
 
 def test_unknown_words_are_named_with_known_ones(client: TestClient, trained: Trained) -> None:
     told = text_of(client.get("/", params={"id": an_id(trained), "add": "baot"}).text)
-    assert "'baot' is not in any caption; ignored. Did you mean" in told
+    assert "No training caption contains 'baot'; it is ignored. Did you mean" in told
 
 
 def test_captions_and_names_are_escaped(odd: Trained) -> None:
@@ -207,13 +207,13 @@ def test_without_a_joint_model_the_page_says_what_trains_one(trained_copy: Train
     manifest.write_text(manifest.read_text().replace(folder.name, digest))  # as if indexed with that model
     client = client_of(trained_copy)
     page = client.get("/").text
-    assert "does not know words; index with a model trained as the candidate regression" in text_of(page)
+    assert "knows no words; index the collection with a model of another method, such as regression" in text_of(page)
     assert 'name="add"' not in page
     assert client.get("/api/index").json()["model"]["words"] is False
     for address in ("/api/words?prefix=b", "/api/search?text=boat", "/api/search?id=extra/copy.jpg&add=boat"):
         response = client.get(address)
         assert response.status_code == 422
-        assert "does not know words" in response.json()["detail"]
+        assert "knows no words" in response.json()["detail"]
     assert client.get("/api/search?id=extra/copy.jpg").status_code == 200
 
 

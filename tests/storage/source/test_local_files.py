@@ -93,7 +93,7 @@ def test_links_that_lead_nowhere_are_told(tmp_path: Path) -> None:
     files, skipped = walk(tmp_path)
     assert files == ["0.jpg", "other"]
     assert {each.path: each.kind for each in skipped} == {"dangling.jpg": "dead-link", "self": "dead-link"}
-    assert skipped[0].reason == "the link cannot be followed (No such file or directory); it is ignored"
+    assert skipped[0].reason == "a broken link (No such file or directory); it is ignored"
     assert "Too many levels of symbolic links" in skipped[1].reason
 
 

@@ -136,7 +136,7 @@ def test_one_image_is_no_collection_and_one_file_no_folder_of_images(tmp_path: P
     (tmp_path / "0.jpg").touch()
     with pytest.raises(StorageError, match=r"0\.jpg is not a caption file"):
         Source(str(tmp_path / "0.jpg")).trees()
-    with pytest.raises(StorageError, match="--images takes a folder"):
+    with pytest.raises(StorageError, match="--images takes the folder of the images"):
         Source(str(tmp_path), str(tmp_path / "0.jpg")).trees()
 
 

@@ -1,6 +1,8 @@
 import json
 
-from tasks.collection.check import describe, summary
+import pytest
+
+from tasks.collection.check import TOO_FEW, describe, summary
 from tests.tasks.collection.making import collect, files_of, pictures
 
 FILES = files_of(
@@ -25,6 +27,7 @@ def test_summary_has_the_keys_of_the_contract() -> None:
         "with_captions": 2,
         "captions": 3,
         "splits": {"train": 1, "validation": 1, "test": 0},
+        "trainable": False,
         "problem_counts": {"missing-image": 5, "no-caption": 1, "no-split": 1},
     }
     assert len(problems) == 7
@@ -50,6 +53,7 @@ def test_description_shows_the_first_problems_of_every_kind() -> None:
         "no-split (1)",
         "  extra.jpg: is in no split; it can be found, but is not used for training or evaluation",
         "Use --json to list all problems.",
+        "Not enough to train: at least 8 training and 4 validation images need captions.",
     ]
 
 
@@ -63,4 +67,24 @@ def test_a_name_cannot_break_the_line_or_command_the_terminal() -> None:
         "unreadable-image (2)",
         r"  \x1b[31mc\u00e9 \u202e.jpg: empty file".replace(r"\u00e9", "\u00e9"),
         r"  a\nb.jpg: empty file",
+        "No usable images: there is nothing to train on or to index.",
     ]
+
+
+@pytest.mark.parametrize(("train", "validation", "trainable"), [(8, 4, True), (7, 4, False), (8, 3, False)])
+def test_a_collection_with_too_few_captions_to_train_says_so_last(train: int, validation: int, trainable: bool) -> None:
+    names = [f"{number}.jpg" for number in range(train + validation + 1)]
+    files = {
+        "Flickr8k.token.txt": "".join(f"{name}#0\tA dog .\n" for name in names),
+        "Flickr_8k.trainImages.txt": "\n".join(names[:train]),
+        "Flickr_8k.devImages.txt": "\n".join(names[train:-1]),
+        "Flickr_8k.testImages.txt": names[-1],
+    }
+    collection = collect(files_of({**files, **pictures(*names)}))
+    assert summary(collection)["trainable"] == trainable
+    assert describe(collection).endswith(TOO_FEW) != trainable
+
+
+def test_counts_of_one_are_singular() -> None:
+    collection = collect(files_of({"a.txt": "A dog.", **pictures("a.jpg")}))
+    assert describe(collection).splitlines()[0] == "sidecar: 1 image listed, 1 usable, 1 with captions (1 caption)"

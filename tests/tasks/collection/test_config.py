@@ -27,7 +27,7 @@ def test_nothing_may_be_held_out() -> None:
 def test_an_encoding_must_be_known() -> None:
     assert CollectionConfig(encoding="GBK").encoding == "gbk"
     for encoding in ("nonsense", "rot13", "undefined"):
-        with pytest.raises(ValidationError, match=f"unknown encoding '{encoding}'"):
+        with pytest.raises(ValidationError, match=f"no encoding is called '{encoding}'"):
             CollectionConfig(encoding=encoding)
 
 
@@ -37,5 +37,5 @@ def test_options_replace_settings_and_are_checked() -> None:
     assert (replaced.split_seed, replaced.caption_columns, replaced.encoding) == (7, ("a", "b"), "cp1251")
     assert config.override({"caption_column": "a"}).caption_columns == ("a",)
     assert config.override({}) == config
-    with pytest.raises(InputError, match=r"^Unknown encoding 'nonsense'; .*\.$"):
+    with pytest.raises(InputError, match=r"^Invalid encoding: no encoding is called 'nonsense'; .*\.$"):
         config.override({"encoding": "nonsense"})

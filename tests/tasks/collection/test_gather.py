@@ -43,8 +43,8 @@ def test_links_that_lead_nowhere_are_told_and_images_among_them_refused(folder: 
     collection = gathered(Source(str(folder)))
     assert collection.format == format
     assert told(collection) == {
-        "dangling.jpg": "missing-image",
-        "self.jpg": "missing-image",
+        "dangling.jpg": "dead-link",
+        "self.jpg": "dead-link",
         "self": "dead-link",
         "notes.txt": "dead-link",
     }
@@ -64,7 +64,7 @@ def test_a_pipe_named_like_an_image_is_refused_and_never_opened(folder: Path, fo
     os.mkfifo(folder / "pipe")
     write(folder, format, "a.jpg", "pipe.jpg")
     collection = gathered(Source(str(folder)))
-    assert told(collection) == {"pipe": "special-file", "pipe.jpg": "unreadable-image"}
+    assert told(collection) == {"pipe": "special-file", "pipe.jpg": "special-file"}
     (refused,) = collection.refused
     assert refused.detail.startswith("a pipe, socket or device; it is not opened")
 

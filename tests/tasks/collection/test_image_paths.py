@@ -71,8 +71,8 @@ def test_inexact_names_are_reported() -> None:
     paths = ImagePaths(["a.jpg", "b.jpg", "c.jpg"])
     items = [Item(name, paths.find(name)) for name in ("A.jpg", "b", "c.jpg")]
     assert [(problem.item, problem.detail) for problem in paths.inexact(items)] == [
-        ("a.jpg", "used for the name 'A.jpg', which has no such file"),
-        ("b.jpg", "used for the name 'b', which has no such file"),
+        ("a.jpg", "used for 'A.jpg', which does not exist"),
+        ("b.jpg", "used for 'b', which does not exist"),
     ]
 
 

@@ -31,9 +31,9 @@ def run(tmp_path: Path, **contents: str | bytes) -> Path:
 @pytest.mark.parametrize(
     ("contents", "reason"),
     [
-        ({"metadata.jsonl": '{"file_name": "gone.jpg", "text": "A dog ."}\n'}, "all 1 that it lists are refused"),
-        ({"train/metadata.csv": "file_name,text\n"}, "it lists none"),
-        ({"metadata.csv": "file_name,text\na.jpg,x\n", "a.jpg": b"no image"}, "all 1 that it lists are refused"),
+        ({"metadata.jsonl": '{"file_name": "gone.jpg", "text": "A dog ."}\n'}, "1 image listed, all refused"),
+        ({"train/metadata.csv": "file_name,text\n"}, "none is listed"),
+        ({"metadata.csv": "file_name,text\na.jpg,x\n", "a.jpg": b"no image"}, "1 image listed, all refused"),
     ],
 )
 def test_a_collection_without_usable_images_is_one_sentence(

@@ -33,13 +33,13 @@ def test_enough_captions_pass(tmp_path) -> None:
     [
         (
             {"train": 7, "validation": 9},
-            "The train split has 7 images with captions, but at least 8 are needed to learn",
+            "The train split has 7 captioned images, but at least 8 are needed to learn",
         ),
         (
             {"train": 9, "validation": 3},
-            "The validation split has 3 images with captions, but at least 4 are needed to",
+            "The validation split has 3 captioned images, but at least 4 are needed to",
         ),
-        ({"train": 0, "validation": 0}, "The train split has 0 images"),
+        ({"train": 0, "validation": 0}, "The train split has 0 captioned images"),
     ],
 )
 def test_too_few_captions_are_refused_by_split(tmp_path, images: dict[str, int], sentence: str) -> None:
@@ -52,7 +52,7 @@ def test_an_evaluation_can_do_without_training_captions(tmp_path) -> None:
     collection = captioned(workspace, train=7, test=4)
     require_captions(workspace, collection, "test", train=False)
     assert not has_training_captions(workspace, collection)
-    with pytest.raises(InputError, match="The train split has 7 images"):
+    with pytest.raises(InputError, match="The train split has 7 captioned images"):
         require_captions(workspace, collection, "test")
 
 

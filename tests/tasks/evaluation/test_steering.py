@@ -14,7 +14,7 @@ from tasks.evaluation.steering import (
     steer_pairs,
     steering_words,
 )
-from tasks.search.modifiers import move_queries
+from tasks.search.modifiers import steer_queries
 
 IMAGES, STEMS = 80, 40
 
@@ -86,8 +86,8 @@ def embedding_ND(model_tfidf_NV: csr_array, theta_VD: np.ndarray) -> np.ndarray:
 
 def test_moving_is_a_sum_of_unit_length() -> None:
     start_PD, theta_PD = np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([[0.0, 1.0], [0.0, 0.0]])
-    np.testing.assert_allclose(move_queries(start_PD, theta_PD, 2.0), [[1 / 5**0.5, 2 / 5**0.5], [1, 0]])
-    np.testing.assert_array_equal(move_queries(theta_PD, theta_PD)[1], [0, 0])
+    np.testing.assert_allclose(steer_queries(start_PD, theta_PD, 2.0), [[1 / 5**0.5, 2 / 5**0.5], [1, 0]])
+    np.testing.assert_array_equal(steer_queries(theta_PD, theta_PD)[1], [0, 0])
 
 
 def test_words_tell_images_apart_and_have_a_place(model_tfidf_NV: csr_array, theta_VD: np.ndarray) -> None:

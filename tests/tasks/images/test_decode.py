@@ -382,11 +382,11 @@ def test_decoding_takes_no_more_memory_than_was_counted(format: str, mode: str, 
     status = Path("/proc/self/status")
 
     def kilobytes(name: str) -> int:
-        return int(re.findall(rf"{name}:\s+(\d+)", status.read_text())[0])
+        return int(re.findall(rf"{name}:\s+(\d+)", status.read_text(encoding="utf-8"))[0])
 
     with module._opened(data, module.BUDGET) as (image, stored):
         counted = module._memory(image, stored, data)
-    Path("/proc/self/clear_refs").write_text("5")
+    Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
     before = kilobytes("VmRSS")
     decode(data)
     assert 1024 * (kilobytes("VmHWM") - before) < counted + 2**23

@@ -45,7 +45,7 @@ from tasks.registry.task import (
     run_of,
 )
 from tasks.source import _spec_file, closure
-from tasks.training.config import RidgeConfig
+from tasks.training.config import RegressionConfig
 from tests.tasks.evaluation.making import rankings
 from tests.tasks.images.making import encode, noise
 from tests.tasks.model.making import tiny_projection
@@ -203,7 +203,7 @@ def test_a_card_is_written_from_what_the_stages_left(
     workspace: Workspace, trained: dict[str, Artifact], collection: Artifact, report: Artifact
 ) -> None:
     models = {method: candidate_model(workspace, artifact) for method, artifact in trained.items()}
-    config = Config(seed=3, regression=RidgeConfig(penalties=(0.5, 1.0)), runtime=Runtime(workers=7))
+    config = Config(seed=3, regression=RegressionConfig(penalties=(0.5, 1.0)), runtime=Runtime(workers=7))
     card = model_card(workspace, "regression", models, collection, report, config)
     lines = card.splitlines()
     assert lines[0] == "# scenekin: regression"
@@ -233,7 +233,7 @@ def test_a_model_with_a_text_embedding_takes_words(
     shutil.copytree(folder_of(workspace, trained["regression"]) / "model", folder)
     save_text(np.ones((5, DIMENSION)), folder)
     models = {"regression": refer_to_model(workspace, folder)}
-    assert "can be modified by words." in model_card(workspace, "regression", models, collection, report, Config())
+    assert "Words can steer a search." in model_card(workspace, "regression", models, collection, report, Config())
 
 
 @pytest.mark.usefixtures("champion")

@@ -65,13 +65,13 @@ def test_a_term_without_weight_moves_nothing(text: TextModel) -> None:
 
 @pytest.mark.parametrize("given", ["snow:-1", "snow:101", f"snow:{'9' * 190}"])
 def test_a_weight_that_moves_backwards_or_too_far_is_refused(text: TextModel, given: str) -> None:
-    with pytest.raises(InputError, match="must be a number from 0 to 100"):
+    with pytest.raises(InputError, match="must be between 0 and 100"):
         words(text, [given])
 
 
 @pytest.mark.parametrize(("alpha", "beta"), [(-1, 0), (float("inf"), 0), (1, float("nan"))])
 def test_what_would_end_numbers_is_refused(text: TextModel, alpha: float, beta: float) -> None:
-    with pytest.raises(InputError, match="must be a number from 0 to"):
+    with pytest.raises(InputError, match="must be between 0 and 1,000,000,000, not "):
         read_words(text, ["snow"], ["kite"], alpha, beta)
 
 
@@ -80,7 +80,7 @@ def test_words_move_by_the_formula(text: TextModel) -> None:
     kite_D, snow_D = embed_phrase(text, "kite"), embed_phrase(text, "snow")
     assert kite_D is not None
     assert snow_D is not None
-    moved_D = words(text, ["kites:2"], ["snow"]).move(start_D)
+    moved_D = words(text, ["kites:2"], ["snow"]).steer(start_D)
     expected_D = start_D + 2 * kite_D - 0.5 * snow_D
     np.testing.assert_allclose(moved_D, expected_D / np.linalg.norm(expected_D), rtol=1e-5)
 
@@ -102,8 +102,8 @@ def test_what_moves_nothing_is_told_and_why(text: TextModel) -> None:
     assert read.unknown_terms == ("zepelin", "snov")
     assert read.suggestions == {"zepelin": (), "snov": ("snow",)}
     assert read.notes == [
-        "'zepelin' is not in any caption; ignored.",
-        "'snov' is not in any caption; ignored. Did you mean snow?",
+        "No training caption contains 'zepelin'; it is ignored.",
+        "No training caption contains 'snov'; it is ignored. Did you mean snow?",
         "'the of' is too common to affect results.",
         "'' is ignored: it has no letters or digits.",
         "'🐶' is ignored: it has no letters or digits.",
@@ -111,7 +111,7 @@ def test_what_moves_nothing_is_told_and_why(text: TextModel) -> None:
     ]
     nothing = words(text, ["the of", "zepelin"])
     start_D = np.eye(6, dtype=np.float32)[1]
-    np.testing.assert_array_equal(nothing.move(start_D), start_D)
+    np.testing.assert_array_equal(nothing.steer(start_D), start_D)
 
 
 def test_plus_and_minus_of_a_word_cancel_whatever_their_weights_and_inflections(text: TextModel) -> None:
@@ -123,11 +123,11 @@ def test_plus_and_minus_of_a_word_cancel_whatever_their_weights_and_inflections(
 def test_suggestions_are_joined_and_poor_guesses_dropped() -> None:
     text = text_model([["a boat", "the boats", "a goat"], ["a yellow coat"], ["nothing"]])
     assert words(text, ["baot xylo"]).notes == [
-        "'baot' is not in any caption; ignored. Did you mean boat?",
-        "'xylo' is not in any caption; ignored.",
+        "No training caption contains 'baot'; it is ignored. Did you mean boat?",
+        "No training caption contains 'xylo'; it is ignored.",
     ]
     (note,) = words(text, ["oat"]).notes
-    assert re.fullmatch(r"'oat' is not in any caption; ignored\. Did you mean \w+, \w+ or \w+\?", note)
+    assert re.fullmatch(r"No training caption contains 'oat'; it is ignored\. Did you mean \w+, \w+ or \w+\?", note)
 
 
 def test_near_words_are_looked_up_for_the_first_unknown_ones_alone(text: TextModel) -> None:
@@ -141,7 +141,7 @@ def test_long_terms_are_read_or_refused_at_once(text: TextModel, unit: str) -> N
     """A backtracking pattern took more than six seconds for 20,000 characters."""
     started = time.perf_counter()
     words(text, [(unit * MAX_LENGTH)[:MAX_LENGTH].replace("1", "0")])
-    with pytest.raises(InputError, match=r"A term has at most 10,000 characters; '.+'… has 20,000\."):
+    with pytest.raises(InputError, match=r"A term may have at most 10,000 characters; '.+'… has 20,000\."):
         words(text, [unit * (20_000 // len(unit))])
     assert time.perf_counter() - started < 0.5
 
@@ -155,9 +155,9 @@ def test_reading_a_weight_takes_linear_time(unit: str) -> None:
 
 def test_too_many_terms_and_too_long_texts_are_refused(text: TextModel) -> None:
     words(text, ["snow"] * MAX_TERMS)
-    with pytest.raises(InputError, match=f"at most {MAX_TERMS} terms, not {MAX_TERMS + 1}"):
+    with pytest.raises(InputError, match=f"at most {MAX_TERMS} added and removed terms, not {MAX_TERMS + 1}"):
         words(text, ["snow"] * MAX_TERMS, ["kite"])
-    with pytest.raises(InputError, match="A text query has at most"):
+    with pytest.raises(InputError, match="A text query may have at most"):
         read_words(text, [], [], 1.0, 0.5, query="a " * MAX_LENGTH)
 
 
@@ -174,7 +174,7 @@ def test_terms_of_the_case_do_what_they_should() -> None:
         )
         for name, (_, terms) in queries.items()
     }
-    moved = {name: one.move(start_D) for name, one in read.items()}
+    moved = {name: one.steer(start_D) for name, one in read.items()}
     for name in ("u1", "u2", "u3", "u4", "u5", "m1", "x3"):
         np.testing.assert_array_equal(moved[name], start_D)
         assert read[name].passed_over

@@ -7,7 +7,7 @@ from scipy.sparse import csr_array
 
 from tasks.model.head import Kernel, Projection
 from tasks.training import ridge
-from tasks.training.config import RidgeConfig
+from tasks.training.config import RegressionConfig
 from tasks.training.ridge import KernelRidge, best_of, caption_space, kernel_ridge, linear_heads
 from tests.tasks.model.making import random, tiny_projection
 
@@ -261,7 +261,7 @@ def test_words_go_by_the_right_singular_vectors_and_the_root_of_their_values() -
     ],
 )
 def test_many_images_or_little_memory_take_landmarks(images: int, memory: float, landmarks: int | None) -> None:
-    config = RidgeConfig()
+    config = RegressionConfig()
     assert config.landmarks_of(images, memory) == landmarks
     assert config.within(images, memory).landmarks_of(images) == landmarks
 
@@ -272,14 +272,14 @@ def test_many_images_or_little_memory_take_landmarks(images: int, memory: float,
 )
 def test_memory_that_makes_no_difference_changes_no_setting(images: int, memory: float, other: float) -> None:
     """Another machine with a little more memory must not train again."""
-    assert RidgeConfig().within(images, memory) == RidgeConfig().within(images, other)
-    assert RidgeConfig(kernel="linear").within(images, 0) == RidgeConfig(kernel="linear")
+    assert RegressionConfig().within(images, memory) == RegressionConfig().within(images, other)
+    assert RegressionConfig(kernel="linear").within(images, 0) == RegressionConfig(kernel="linear")
 
 
 def test_settings_that_a_linear_kernel_ignores_make_no_difference() -> None:
-    linear = RidgeConfig(kernel="linear", bandwidth=0.1, exact=5, landmarks=7)
-    assert linear == RidgeConfig(kernel="linear")
-    assert RidgeConfig(bandwidth=0.1) != RidgeConfig()
+    linear = RegressionConfig(kernel="linear", bandwidth=0.1, exact=5, landmarks=7)
+    assert linear == RegressionConfig(kernel="linear")
+    assert RegressionConfig(bandwidth=0.1) != RegressionConfig()
 
 
 @pytest.mark.parametrize("landmarks", [None, 20])

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tasks.collection.parsing.csv_rows import read_csv, read_tsv
 from tasks.collection.records import Problem
+from tasks.errors import InputError
 
 CELL = st.text(st.characters(codec="utf-8", exclude_characters="\r"), max_size=8)
 
@@ -100,3 +101,29 @@ def test_quotes_after_a_space_quote_unless_that_breaks_rows() -> None:
     assert [row["b"] for _, row in read_csv('a, b\nx, "one, two"\ny, three\n', "f", problems)] == ["one, two", "three"]
     assert [row["b"] for _, row in read_csv('a, b\nx, "one" he said\n', "f", problems)] == [' "one" he said']
     assert problems == []
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "words"),
+    [
+        (
+            'image,caption\na.jpg,A dog\nb.jpg,"A cat\nc.jpg,A cow\n',
+            3,
+            "the quote that opens here is not closed; close",
+        ),
+        ('image,caption\na.jpg,"A dog\nb.jpg,"A cat"\n', 2, "the quote that opens here is not closed; close"),
+        ('image,caption\na.jpg,"A dog" runs\nb.jpg,A cat\n', 2, "text follows the closing quote of a field; write"),
+    ],
+)
+def test_a_quote_in_the_wrong_place_is_named_with_its_line_and_remedy(text: str, line: int, words: str) -> None:
+    problems: list[Problem] = []
+    read_csv(text, "list.csv", problems)
+    assert [(problem.kind, problem.item, problem.line) for problem in problems] == [("bad-row", "list.csv", line)]
+    assert problems[0].detail.startswith(words)
+    assert problems[0].detail.endswith('write "" for a quote inside a field; the row is skipped')
+
+
+def test_a_quote_that_is_not_closed_in_the_header_is_one_sentence() -> None:
+    sentence = r"^Cannot read the header of list\.csv \(line 2\): the quote that opens here is not closed; close it"
+    with pytest.raises(InputError, match=sentence):
+        read_csv('\nimage,"caption\na.jpg,A dog\n', "list.csv", [])

@@ -83,7 +83,7 @@ def test_what_is_not_whole_is_one_sentence(content: str | bytes, reason: str) ->
 def test_other_bytes_are_windows_1252_and_told() -> None:
     entries, problems = listed(b'["caf\xe9", "\x93quoted\x94", "caf\xc3\xa9", "\x81"]')
     assert entries == ["café", "“quoted”", "café", "\ufffd"]
-    assert problems == [Problem("encoding-fallback", "a.json", "4 bytes are not UTF-8 and were read as Windows-1252")]
+    assert problems == [Problem("encoding-fallback", "a.json", "4 bytes not in UTF-8, read as Windows-1252")]
 
 
 def test_an_entry_that_never_ends_does_not_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ def test_windows_1252_is_told_with_its_first_line_and_spares_the_utf8_lines() ->
     problems: list[Problem] = []
     data = "plain\nnaïve €\n".encode("cp1252") + "日本 café\n".encode() + "“café”".encode("cp1252")
     assert decode_text(data, "captions.txt", problems) == "plain\nnaïve €\n日本 café\n“café”"
-    detail = "2 lines are not UTF-8 and were read as Windows-1252"
+    detail = "2 lines not in UTF-8, read as Windows-1252"
     assert problems == [Problem("encoding-fallback", "captions.txt", detail, 2)]
 
 
@@ -105,7 +105,7 @@ def test_a_named_encoding_is_used_and_what_does_not_fit_is_counted() -> None:
     assert decode_text(b"\xef\xbb\xbfa", "f", problems, "utf-8") == "a"
     assert problems == []
     assert decode_text(b"a\xff", "f", problems, "ascii") == "a\ufffd"
-    detail = "1 characters are not valid in ascii and were replaced"
+    detail = "1 character not valid in ascii, replaced by U+FFFD"
     assert problems == [Problem("encoding-fallback", "f", detail)]
 
 

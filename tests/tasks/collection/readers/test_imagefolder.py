@@ -133,7 +133,8 @@ def test_of_two_metadata_files_in_a_folder_the_first_is_read_and_the_other_told(
         ("file_name,text,caption", "captions are read from column caption, not from text"),
         (
             "file_name,label,description",
-            "no captions are read: no column caption, text or captions, only description, label; use --caption-column",
+            "no captions are read: the file has no column caption, text or captions; "
+            "set --caption-column to description or label",
         ),
     ],
 )
@@ -147,7 +148,7 @@ def test_the_choice_of_the_caption_column_is_told(header: str, detail: str) -> N
     ("column", "read", "detail"),
     [
         ("label", ("dog",), "captions are read from column label, not from caption"),
-        ("labels", (), "no captions are read: no column labels, only caption, label; use --caption-column"),
+        ("labels", (), "no captions are read: the file has no column labels; set --caption-column to caption or label"),
     ],
 )
 def test_the_caption_column_may_be_named(column: str, read: tuple[str, ...], detail: str) -> None:

@@ -108,7 +108,7 @@ def test_with_image_files_the_table_names_them() -> None:
 def test_a_wrong_column_is_one_sentence() -> None:
     files = files_of({"t.parquet": dataset()})
     assert ParquetImages().recognises(files)
-    with pytest.raises(InputError, match=r"^t\.parquet has no column of images named 'photo'; .* from image\.$"):
+    with pytest.raises(InputError, match=r"^t\.parquet has no column of images named 'photo'; set .* to image\.$"):
         read_collection(files, files, None, CollectionConfig(image_column="photo"))
 
 

@@ -84,7 +84,7 @@ def test_images_may_lie_under_another_root() -> None:
 def test_without_a_pair_it_is_one_sentence(text: str) -> None:
     files = files_of({text: "A dog .", **pictures("a.jpg")})
     assert not Sidecar().recognises(files)
-    with pytest.raises(InputError, match="No text file with the same name as an image"):
+    with pytest.raises(InputError, match="No image has a text file with the same name"):
         Sidecar().read(files, files, CollectionConfig())
 
 

@@ -172,8 +172,8 @@ def test_columns_may_be_named() -> None:
         ("image,caption,captions\na.jpg,x,y", {}, "contains the captions \\(caption, captions\\); name it"),
         ("image,label,lang\na.jpg,x,y", {}, "contains the captions \\(label, lang\\); name it"),
         ("image\na.jpg", {}, "contains the captions \\(there is no other column\\); name it"),
-        ("image,caption\na.jpg,x", {"image": "img"}, "no column 'img'; choose --image-column from image, caption"),
-        ("image,caption\na.jpg,x", {"caption": "text"}, "no column 'text'; choose --caption-column from caption"),
+        ("image,caption\na.jpg,x", {"image": "img"}, "no column 'img'; set --image-column to image or caption"),
+        ("image,caption\na.jpg,x", {"caption": "text"}, "no column 'text'; set --caption-column to caption"),
         ("image,caption\na.jpg,x", {"caption": "image"}, "no column 'image'"),
         ("image,caption\n", {}, "no rows"),
         ("", {}, "no rows"),
@@ -297,7 +297,7 @@ def test_captions_of_one_line_come_back_from_a_written_tsv(texts: list[str]) -> 
 @pytest.mark.parametrize(
     ("contents", "sentence"),
     [
-        ({"t.csv": TABLE}, r"no column 'img'; choose --image-column from image, caption\.$"),
+        ({"t.csv": TABLE}, r"no column 'img'; set --image-column to image or caption\.$"),
         ({"t.csv": TABLE, "u.csv": TABLE}, r"several tables \(t\.csv, u\.csv\)"),
     ],
 )

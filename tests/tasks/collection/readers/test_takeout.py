@@ -44,7 +44,7 @@ def test_descriptions_are_captions_however_the_file_is_named(image: str, name: s
 def test_other_json_next_to_images_is_not_takeout() -> None:
     files = files_of({"a.json": '{"title": "a.jpg", "description": "A dog ."}', **pictures("a.jpg")})
     assert not Takeout().recognises(files)
-    with pytest.raises(InputError, match="No JSON file"):
+    with pytest.raises(InputError, match="No image has a JSON file"):
         Takeout().read(files_of(pictures("a.jpg")), files, CollectionConfig())
 
 

@@ -15,14 +15,14 @@ from tasks.model.head import Head, Kernel, Projection
 from tasks.model.methods import LABELS
 from tasks.progress import progress
 from tasks.training.candidate import LoadedData, run_parameters, save_candidate
-from tasks.training.config import RidgeConfig
+from tasks.training.config import RegressionConfig
 from tasks.training.inputs import TrainingData
 from tasks.training.ridge import TEXT_CERTAINTY, RidgeFit, best_of, caption_space, kernel_ridge, linear_heads
 
 METHOD = "regression"
 
 
-def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RidgeConfig, seed: int) -> None:
+def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RegressionConfig, seed: int) -> None:
     """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
     loaded = LoadedData(run, data, backbone)
     train_NC = loaded.train_descriptors(config.pooling).single()
@@ -57,7 +57,7 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
         )
 
 
-def _solver(config: RidgeConfig, images: int) -> str:
+def _solver(config: RegressionConfig, images: int) -> str:
     """Describe how the regression is solved, for people."""
     if config.kernel == "linear":
         return "linear"
@@ -68,7 +68,7 @@ def _solver(config: RidgeConfig, images: int) -> str:
 def _fit(
     train_NC: Tensor,
     target_NT: np.ndarray,
-    config: RidgeConfig,
+    config: RegressionConfig,
     block_channels: tuple[int, ...],
     seed: int,
     score: Callable[[Head], float],

@@ -1,0 +1,19 @@
+import pytest
+
+from tasks.phrases import counted, either
+
+
+@pytest.mark.parametrize(
+    ("count", "phrase"), [(0, "0 images"), (1, "1 image"), (2, "2 images"), (1200, "1,200 images")]
+)
+def test_a_noun_agrees_with_its_number(count: int, phrase: str) -> None:
+    assert counted(count, "image") == phrase
+
+
+def test_some_plurals_are_irregular() -> None:
+    assert [counted(count, "query", "queries") for count in (1, 2)] == ["1 query", "2 queries"]
+
+
+@pytest.mark.parametrize(("words", "phrase"), [(["a"], "a"), (["a", "b"], "a or b"), (["a", "b", "c"], "a, b or c")])
+def test_alternatives_are_joined(words: list[str], phrase: str) -> None:
+    assert either(words) == phrase
