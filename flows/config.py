@@ -8,14 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 from tasks.caching import Runtime
 from tasks.captions.config import CaptionsConfig
 from tasks.collection.config import CollectionConfig
-from tasks.evaluation.config import BASELINE_POOLINGS
 from tasks.features.config import FeaturesConfig
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.search.config import IndexConfig
 from tasks.surrogate.config import SurrogateConfig
-from tasks.training.config import RidgeConfig, TripletConfig
+from tasks.training.config import BASELINE_POOLINGS, RidgeConfig, TripletConfig
 
-Candidate = Literal["v_v", "vt_v", "wsabie", "regression"]
+Candidate = Literal["v_v", "vt_v", "wsabie", "regression", "untrained"]
 FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
 """Sections that earlier versions named otherwise; registered models keep their settings under these names."""
 
@@ -39,9 +38,9 @@ class Config(BaseModel):
     surrogate: SurrogateConfig = Field(default=SurrogateConfig(), description="Neighbours by caption similarity.")
     backbone: BackboneConfig = Field(default=BackboneConfig(), description="The convolutional network.")
     candidates: tuple[Candidate, ...] = Field(
-        default=("v_v", "regression"),
+        default=("v_v", "regression", "untrained"),
         min_length=1,
-        description="Methods to train and compare: v_v, vt_v, wsabie, regression.",
+        description="Methods to train and compare: v_v, vt_v, wsabie, regression, untrained.",
     )
     stop_hopeless: bool = Field(default=True, description="Stop training a candidate that cannot become the best.")
     v_v: TripletConfig = Field(default=TripletConfig(), description="(V,V): image triplets.")
@@ -73,12 +72,14 @@ class Config(BaseModel):
 
     def features(self) -> FeaturesConfig:
         """Return the descriptors that the baselines and the candidates need, computed in one pass."""
-        wanted = [*BASELINE_POOLINGS, *(self.pooling(method) for method in self.candidates)]
+        wanted = [*BASELINE_POOLINGS, *(pooling for method in self.candidates for pooling in self.poolings(method))]
         return FeaturesConfig(backbone=self.backbone, poolings=tuple(dict.fromkeys(wanted)))
 
-    def pooling(self, method: str) -> PoolingConfig:
-        """Return the pooling of a candidate's descriptors."""
-        return self.regression.pooling if method == "regression" else self.triplet_settings()[method].pooling
+    def poolings(self, method: str) -> tuple[PoolingConfig, ...]:
+        """Return the poolings of a candidate's descriptors: one, but for `untrained` those that it chooses from."""
+        if method == "untrained":
+            return BASELINE_POOLINGS
+        return (self.regression.pooling if method == "regression" else self.triplet_settings()[method].pooling,)
 
     def triplet_settings(self) -> dict[str, TripletConfig]:
         """Return the settings of each method that learns from triplets."""

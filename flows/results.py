@@ -46,7 +46,7 @@ class MethodMetrics(BaseModel):
 
 
 class CandidateMetrics(MethodMetrics):
-    """A trained candidate; `to_best` and `to_baseline` are its differences from the best one and the best baseline.
+    """A candidate; `to_best` and `to_baseline` are its differences from the best trained one and the best baseline.
 
     `seconds` is the time its training took, even if that was in an earlier run.
     """
@@ -57,9 +57,13 @@ class CandidateMetrics(MethodMetrics):
 
 
 class TrainResult(FlowResult):
-    """`scenekin train --json`. `warning` says so if the model does not clearly beat the best untrained baseline."""
+    """`scenekin train --json`; `method` is that of the registered model.
+
+    `warning` says so if the model does not clearly beat the best untrained baseline, or if it is that baseline.
+    """
 
     run_id: str
+    method: str
     model: ModelVersion
     candidates: list[CandidateMetrics]
     baseline: MethodMetrics | None

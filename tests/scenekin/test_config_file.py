@@ -134,7 +134,7 @@ def test_lists_and_null_can_be_assigned() -> None:
         ("v_v.margins=1", ["unknown setting v_v.margins"]),
         ("seed=many", ["seed must be a whole number, not 'many'"]),
         ("v_v.margin=x", ["v_v.margin must be a number, not 'x'."]),
-        ("candidates=[foo]", ["candidates.0 must be 'v_v', 'vt_v', 'wsabie' or 'regression', not 'foo'."]),
+        ("candidates=[foo]", ["candidates.0 must be 'v_v', 'vt_v', 'wsabie', 'regression' or 'untrained', not 'foo'."]),
         ("candidates=[]", ["candidates must not be empty"]),
         ("candidates=[v_v, v_v]", ["candidates: a candidate is named twice"]),
         ("regression=1", ["regression is a section"]),

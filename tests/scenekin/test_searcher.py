@@ -570,7 +570,7 @@ def test_a_model_that_knows_no_words_says_what_trains_one(trained_copy: Trained,
     searcher = Searcher.open(workspace.root)
     assert searcher.search(query)
     with pytest.raises(
-        InputError, match=r"'main' does not know words; index with a model trained as the candidate regression\.$"
+        InputError, match=r"does not know words; index with a model trained as the candidate regression\.$"
     ):
         searcher.search(query, add=["dog"])
     sentence = scenekin("search", query, "--add", "dog", "--workspace", workspace.root).sentence
