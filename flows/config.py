@@ -9,15 +9,14 @@ from tasks.caching import Runtime
 from tasks.captions.config import CaptionsConfig
 from tasks.collection.config import CollectionConfig
 from tasks.errors import InputError
-from tasks.evaluation.config import BASELINE_POOLINGS
 from tasks.features.config import FeaturesConfig
 from tasks.invalid import clauses
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.search.config import IndexConfig
 from tasks.surrogate.config import SurrogateConfig
-from tasks.training.config import RegressionConfig, TripletConfig
+from tasks.training.config import BASELINE_POOLINGS, RegressionConfig, TripletConfig
 
-Candidate = Literal["v_v", "vt_v", "wsabie", "regression"]
+Candidate = Literal["v_v", "vt_v", "wsabie", "regression", "untrained"]
 FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
 """Sections that earlier versions named otherwise; registered models keep their settings under these names."""
 
@@ -43,9 +42,9 @@ class Config(BaseModel):
     )
     backbone: BackboneConfig = Field(default=BackboneConfig(), description="The convolutional network.")
     candidates: tuple[Candidate, ...] = Field(
-        default=("v_v", "regression"),
+        default=("v_v", "regression", "untrained"),
         min_length=1,
-        description="Methods to train and compare: v_v, vt_v, wsabie, regression.",
+        description="Methods to train and compare: v_v, vt_v, wsabie, regression, untrained.",
     )
     stop_hopeless: bool = Field(
         default=True,
@@ -86,12 +85,14 @@ class Config(BaseModel):
 
     def features(self) -> FeaturesConfig:
         """Return the descriptors that the baselines and the candidates need, computed in one pass."""
-        wanted = [*BASELINE_POOLINGS, *(self.pooling(method) for method in self.candidates)]
+        wanted = [*BASELINE_POOLINGS, *(pooling for method in self.candidates for pooling in self.poolings(method))]
         return FeaturesConfig(backbone=self.backbone, poolings=tuple(dict.fromkeys(wanted)))
 
-    def pooling(self, method: str) -> PoolingConfig:
-        """Return the pooling of a candidate's descriptors."""
-        return self.regression.pooling if method == "regression" else self.triplet_settings()[method].pooling
+    def poolings(self, method: str) -> tuple[PoolingConfig, ...]:
+        """Return the poolings of a candidate's descriptors: one, but for `untrained` those that it chooses from."""
+        if method == "untrained":
+            return BASELINE_POOLINGS
+        return (self.regression.pooling if method == "regression" else self.triplet_settings()[method].pooling,)
 
     def triplet_settings(self) -> dict[str, TripletConfig]:
         """Return the settings of each method that learns from triplets."""

@@ -2,7 +2,7 @@
 
 import time
 
-from flows.config import Config
+from flows.config import Config, registered_settings
 from flows.results import IndexResult, ModelVersion
 from flows.run import open_run
 from flows.steps import read
@@ -47,7 +47,7 @@ def index(
         run.action(check_index, run.workspace, name, run.source, moved)
         registered = run.action(find_registered, run.workspace, model)
         if registered.collection == run.source.name:
-            config = config.with_columns_of(Config.model_validate_json(registered.config))
+            config = config.with_columns_of(registered_settings(registered.version, registered.config))
         read_images = read(run, format, config)
         listed = narrow(run.workspace, read_images, "images.parquet")
         embedding = run(embed_images, listed, "images.parquet", registered.model)

@@ -48,7 +48,7 @@ class MethodMetrics(BaseModel):
 
 
 class CandidateMetrics(MethodMetrics):
-    """A trained candidate; `to_best` and `to_baseline` are its differences from the best one and the best baseline.
+    """A candidate; `to_best` and `to_baseline` are its differences from the best trained one and the best baseline.
 
     `seconds` is the time its training took, even if that was in an earlier run.
     """
@@ -71,9 +71,13 @@ class Network(BaseModel):
 
 
 class TrainResult(FlowResult):
-    """`scenekin train --json`. `warning` is None if the model is clearly better than the best untrained baseline."""
+    """`scenekin train --json`; `method` is that of the registered model.
+
+    `warning` is None if the model was trained and is clearly better than the best untrained baseline.
+    """
 
     run_id: str
+    method: str
     model: ModelVersion
     candidates: list[CandidateMetrics]
     baseline: MethodMetrics | None

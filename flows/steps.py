@@ -11,11 +11,11 @@ from tasks.caching import Runner
 from tasks.captions.task import build_vocabulary, require_shared_words
 from tasks.collection.task import digest_collection, read_collection, require_captions
 from tasks.embedding.task import embed_features, embed_images
-from tasks.evaluation.config import BASELINE_POOLINGS
 from tasks.evaluation.inputs import EvaluationData
 from tasks.evaluation.task import Evaluation, evaluate, read_evaluation, write_report
 from tasks.features.task import extract_features, weights_digest
 from tasks.model.config import PoolingConfig, features_file
+from tasks.training.config import BASELINE_POOLINGS
 
 
 @dataclass(frozen=True)
@@ -84,11 +84,13 @@ def report_on(
     embeddings = {
         method: run(embed_images, images, f"captioned/{split}.parquet", model)
         if method in config.finetuned()
-        else run(embed_features, images, split, prepared.pooled(split, config.pooling(method)), model)
+        else run(embed_features, images, split, prepared.pooled(split, *config.poolings(method)), model)
         for method, model in models.items()
     }
     train_embeddings = {
-        method: run(embed_features, reference_images, "train", prepared.pooled("train", config.pooling(method)), model)
+        method: run(
+            embed_features, reference_images, "train", prepared.pooled("train", *config.poolings(method)), model
+        )
         for method, model in models.items()
         if mixed and reference == "train" and method not in config.finetuned()
     }

@@ -1,5 +1,7 @@
 """Train and register a model on a captioned collection."""
 
+from collections.abc import Iterable
+
 from flows.config import Config
 from flows.results import CandidateMetrics, MethodMetrics, ModelVersion, Network, TrainResult
 from flows.run import open_run
@@ -18,6 +20,7 @@ from tasks.training.task import (
     sound_candidates,
     train_regression_head,
     train_triplet_head,
+    train_untrained,
 )
 
 
@@ -33,8 +36,7 @@ def train(
 ) -> TrainResult:
     """Train the candidates, compare them on validation and register the best.
 
-    Without a collection, the demo's is used. `wait` waits for another process to release the workspace. Raises
-    InputError and StorageError.
+    Without a collection, the demo's is used; `wait` waits for the workspace. Raises InputError and StorageError.
     """
     config = config or Config()
     with open_run(
@@ -54,7 +56,7 @@ def train(
         models = {method: candidate_model(run.workspace, artifact) for method, artifact in sound.items()}
         title, labels = "Candidates on the validation split", ", ".join(LABELS[method] for method in models)
         evaluation, report = report_on(run, prepared, models, title, labels, notes, config)
-        best = max(models, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
+        best = choose(evaluation, models)
         registered = run.action(
             register_model,
             run.workspace,
@@ -69,6 +71,7 @@ def train(
         run.action(attach_report, run.workspace, registered.run_id, report, "validation")
         return TrainResult(
             run_id=registered.run_id,
+            method=best,
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
             candidates=[
                 candidate_metrics(method, evaluation, seconds_of(run.workspace, trained[method])) for method in models
@@ -83,6 +86,12 @@ def train(
             problem_counts=problem_counts(run.workspace, prepared.collection),
             stages=run.reports,
         )
+
+
+def choose(evaluation: Evaluation, candidates: Iterable[str]) -> str:
+    """Return the candidate with the highest NDCG AUC on validation; a tie goes to a trained one."""
+    trained_first = sorted(candidates, key=lambda method: method == "untrained")
+    return max(trained_first, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
 
 
 def baseline_metrics(evaluation: Evaluation) -> MethodMetrics | None:
@@ -103,14 +112,16 @@ def candidate_metrics(method: str, evaluation: Evaluation, seconds: float) -> Ca
 
 
 def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[str, Artifact]:
-    """Train each configured candidate. The regression comes first: it is fast, and gives the others a score to beat."""
+    """Train each configured candidate. The fast ones come first, and give the others a score to beat."""
     trained: dict[str, Artifact] = {}
     triplet_settings = config.triplet_settings()
     if not triplet_settings.keys().isdisjoint(config.candidates):
         neighbours = run(find_neighbours, narrow(run.workspace, prepared.vocabulary, "tfidf.parquet"), config.surrogate)
-    for method in sorted(config.candidates, key=lambda method: method != "regression"):
-        data = training_data(run, prepared, config.pooling(method))
-        if method == "regression":
+    for method in sorted(config.candidates, key=lambda method: method not in {"regression", "untrained"}):
+        data = training_data(run, prepared, *config.poolings(method))
+        if method == "untrained":
+            trained[method] = run(train_untrained, data, config.backbone, config.seed)
+        elif method == "regression":
             regression = fit_to_memory(run.workspace, config.regression, data.train_images)
             trained[method] = run(train_regression_head, data, config.backbone, regression, config.seed)
         else:
@@ -122,14 +133,14 @@ def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[st
     return {method: trained[method] for method in config.candidates}
 
 
-def training_data(run: Runner, prepared: Prepared, pooling: PoolingConfig) -> TrainingData:
-    """Collect the inputs of a candidate with this pooling."""
+def training_data(run: Runner, prepared: Prepared, *poolings: PoolingConfig) -> TrainingData:
+    """Collect the inputs of a candidate with these poolings."""
     space, collection = run.workspace, prepared.collection
     return TrainingData(
         vocabulary=prepared.vocabulary,
         train_images=narrow(space, collection, "captioned/train.parquet"),
-        train_features=prepared.pooled("train", pooling),
+        train_features=prepared.pooled("train", *poolings),
         validation_images=narrow(space, collection, "captioned/validation.parquet"),
-        validation_features=prepared.pooled("validation", pooling),
+        validation_features=prepared.pooled("validation", *poolings),
         validation_captions=narrow(space, collection, "captions/validation.parquet"),
     )

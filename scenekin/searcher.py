@@ -26,6 +26,8 @@ from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
 from tasks.images.preprocess import to_pixels
+from tasks.model.config import load_config
+from tasks.model.methods import LABELS
 from tasks.model.persistence import load_for_queries
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import TextModel, load_text
@@ -108,11 +110,13 @@ class Searcher:
     @cached_property
     def text(self) -> TextModel:
         """The text side of the index's model. Raises NoTextModel if it has none, StorageError as `model`."""
-        text = load_text(sound_model(self.workspace, self.manifest.model.reference))
+        folder = sound_model(self.workspace, self.manifest.model.reference)
+        text = load_text(folder)
         if text is None:
+            method = load_config(folder).method
             raise NoTextModel(
-                f"The model of the index {self.manifest.name!r} knows no words; index the collection with a model of "
-                "another method, such as regression."
+                f"The model of the index {self.manifest.name!r} is {LABELS.get(method, method)}, which knows no words; "
+                "index the collection with a model of another method, such as regression."
             )
         return text
 

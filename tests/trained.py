@@ -31,6 +31,7 @@ STEPS = {
 """The stages of train-flow in their order, under names of their own."""
 
 QUICK: dict[str, Any] = {
+    "candidates": ["v_v", "regression"],
     "backbone": {"size": 96},
     "v_v": {
         "dimension": 24,

@@ -29,6 +29,12 @@ if TYPE_CHECKING:
     from tasks.evaluation.summary import Difference
 
 
+WORDS_NEED_TRAINING = (
+    "  To search by words all the same: scenekin train COLLECTION --set 'candidates=[regression]', "
+    "then scenekin index COLLECTION --model challenger"
+)
+
+
 def train(
     collection: Collection,
     config: ConfigFile = None,
@@ -72,6 +78,7 @@ def train_text(result: "TrainResult") -> str:
             _comparison(candidate.to_baseline) + f", trained in {candidate.seconds:.0f} s",
         )
         for candidate in result.candidates
+        if candidate.method != "untrained"  # it is the best untrained baseline
     ]
     if result.baseline is not None:
         baseline = result.baseline
@@ -79,6 +86,8 @@ def train_text(result: "TrainResult") -> str:
         rows.append((baseline.label, auc, baseline.ndcg_auc_interval, ", best untrained baseline"))
     warning = f"; it {result.warning}" if result.warning else ""
     lines = [f"{model}: {result.reason}{warning}", "  NDCG AUC on validation:"]
+    if result.method == "untrained":
+        lines.insert(1, WORDS_NEED_TRAINING)
     lines += [
         f"  {label:14}  {format_with_interval(auc, interval)}{note}"
         for label, auc, interval, note in sorted(rows, key=lambda row: -(row[1] or 0))

@@ -19,6 +19,7 @@ _INK, _FAINT = "#1f2430", "#727a88"
 # The line style shows the kind of a method, so that charts read without colour too.
 _COLOURS: dict[Kind, Sequence[str]] = {
     "reference": ("#8a92a0",),
+    "features": ("#56b4e9",),
     "untrained": ("#56b4e9", "#0072b2", "#44aa99", "#117733"),
     "trained": ("#d55e00", "#aa3377", "#e69f00", "#222222"),
     "captioned": ("#6a3d9a",),
@@ -26,6 +27,7 @@ _COLOURS: dict[Kind, Sequence[str]] = {
 _STYLES: dict[Kind, dict[str, Any]] = {
     "reference": {"linestyle": ":", "linewidth": 1.6},
     "untrained": {"linestyle": "--", "linewidth": 1.4, "marker": "s", "markersize": 3},
+    "features": {"linestyle": "--", "linewidth": 2.2, "marker": "o", "markersize": 4},
     "trained": {"linestyle": "-", "linewidth": 2.2, "marker": "o", "markersize": 4},
     "captioned": {"linestyle": "-.", "linewidth": 1.8, "marker": "^", "markersize": 4},
 }

@@ -15,9 +15,8 @@ from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
 from tasks.errors import InputError
-from tasks.evaluation.baselines import Features, baseline_embeddings
+from tasks.evaluation.baselines import baseline_embeddings
 from tasks.evaluation.charts import curve_chart, scatter_chart
-from tasks.evaluation.config import BLOCKS
 from tasks.evaluation.examples import Gallery, make_examples, make_steered_examples
 from tasks.evaluation.inputs import EvaluationData
 from tasks.evaluation.mixed import MixedMetrics, measure_mixed, measure_mixed_words
@@ -33,6 +32,8 @@ from tasks.model.architectures import block_channels
 from tasks.model.config import BackboneConfig
 from tasks.model.text_model import TextModel, load_text
 from tasks.search.modifiers import steer_queries
+from tasks.training.config import BLOCKS
+from tasks.training.untrained import Features
 
 EXAMPLES, STEERED_EXAMPLES = 6, 3
 
@@ -179,11 +180,13 @@ def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, se
         folder = run.open(descriptors)
         return lambda pooling: load_descriptors(folder, digests, pooling, sum(block_channels(backbone, pooling)))
 
-    return baseline_embeddings(
-        features(data.reference_images, data.reference, data.reference_features),
-        features(data.images, data.split, data.features),
-        block_channels(backbone, BLOCKS),
-        seed=seed,
+    return dict(
+        baseline_embeddings(
+            features(data.reference_images, data.reference, data.reference_features),
+            features(data.images, data.split, data.features),
+            block_channels(backbone, BLOCKS),
+            seed=seed,
+        )
     )
 
 

@@ -5,7 +5,7 @@ from typing import Literal
 
 from tasks.model.methods import LABELS as TRAINED_LABELS
 
-Kind = Literal["reference", "untrained", "trained", "captioned"]
+Kind = Literal["reference", "untrained", "features", "trained", "captioned"]
 
 # In the order of the paper's Table 2.
 LABELS = {
@@ -17,6 +17,7 @@ LABELS = {
     "baseline_rmac": "R-MAC",
     "baseline_rmac_pca": "R-MAC + PCA",
     "baseline_rmac_mean_white": "R-MAC of means + PCA",
+    "untrained": TRAINED_LABELS["untrained"],
     "wsabie": TRAINED_LABELS["wsabie"],
     "v_v": TRAINED_LABELS["v_v"],
     "vt_v": TRAINED_LABELS["vt_v"],
@@ -28,13 +29,16 @@ LABELS = {
 def method_kind(name: str) -> Kind:
     """Return the kind of a method.
 
-    `reference` methods (random, captions) bound the scale. `captioned` is a trained model queried with an image and
-    its captions: it is never compared as a model of its own.
+    `reference` methods (random, captions) bound the scale. `features` is the candidate `untrained`, one of the
+    untrained baselines as a model. `captioned` is a trained model queried with an image and its captions: it is never
+    compared as a model of its own.
     """
     if name in {"random", "captions"}:
         return "reference"
     if name == "vt_vt":
         return "captioned"
+    if name == "untrained":
+        return "features"
     return "untrained" if name.startswith("baseline_") else "trained"
 
 

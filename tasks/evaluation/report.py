@@ -22,6 +22,7 @@ GROUPS: dict[Kind, tuple[str, str]] = {
         "These queries include the text that relevance is computed from: an upper reference, not comparable with the "
         "methods above.",
     ),
+    "features": ("Untrained candidate", "The baseline that is best on validation, as a model."),
     "untrained": ("Untrained baselines", ""),
     "reference": ("References", ""),
 }

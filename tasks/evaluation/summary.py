@@ -11,7 +11,7 @@ from tasks.evaluation.jackknife import Estimate, estimate_aucs, mean_over_runs
 from tasks.evaluation.methods import LABELS, Kind, method_kind
 from tasks.evaluation.rankings import Rankings
 from tasks.metrics.curves import left_out, linear_auc, mean_curve
-from tasks.metrics.formatting import format_difference, format_metric
+from tasks.metrics.formatting import format_difference, format_metric, format_with_interval
 
 
 def _none_if_undefined(value: Any) -> Any:
@@ -101,8 +101,8 @@ def summarise(rankings: Rankings, labels: Mapping[str, str] = LABELS, *, seed: i
     return {
         name: summary.model_copy(
             update={
-                "gain": difference(name, *baselines) if method_kind(name) in {"trained", "captioned"} else None,
-                "to_best": difference(name, best, best) if method_kind(name) == "trained" else None,
+                "gain": difference(name, *baselines) if method_kind(name) not in {"reference", "untrained"} else None,
+                "to_best": difference(name, best, best) if method_kind(name) in {"trained", "features"} else None,
             }
         )
         for name, summary in summaries.items()
@@ -122,7 +122,9 @@ def best_of(
 
 
 def compare_with_baseline(summaries: Mapping[str, MethodSummary], name: str) -> str | None:
-    """Return a clause on a trained method that does not clearly beat the best untrained baseline; None if it does."""
+    """Return a clause on a model that does not clearly beat the best untrained baseline; None if it does."""
+    if method_kind(name) == "features":
+        return _compare_with_trained(summaries, name)
     gain = summaries[name].gain
     if gain is None or gain.ndcg_auc is None or gain.is_clear_gain:
         return None
@@ -131,6 +133,20 @@ def compare_with_baseline(summaries: Mapping[str, MethodSummary], name: str) -> 
     return (
         f"{verdict} the best untrained baseline ({baseline.label}, {format_metric(baseline.ndcg_auc)}): "
         f"{format_difference(gain.ndcg_auc, gain.ndcg_auc_interval)}"
+    )
+
+
+def _compare_with_trained(summaries: Mapping[str, MethodSummary], name: str) -> str:
+    """Return a clause on the untrained network as a model."""
+    gain, lead = summaries[name].gain, summaries[name].to_best
+    features = f" ({summaries[gain.over].label})" if gain else ""
+    clause = f"is the untrained network{features}, which takes no words"
+    if lead is None:
+        return clause
+    trained = summaries[lead.over]
+    return (
+        f"{clause} but leads the best trained candidate ({trained.label}, {format_metric(trained.ndcg_auc)}) by "
+        f"{format_with_interval(lead.ndcg_auc, lead.ndcg_auc_interval)}"
     )
 
 

@@ -80,7 +80,7 @@ class ModelConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    method: str = Field(description="The trained method: v_v, vt_v, wsabie or regression.")
+    method: str = Field(description="The method: v_v, vt_v, wsabie, regression or untrained.")
     backbone: BackboneConfig = Field(description="The network.")
     preprocessing: Preprocessing = Field(description="How an image becomes the network's input.")
     pooling: PoolingConfig = Field(description="How feature maps become descriptors.")
@@ -88,7 +88,8 @@ class ModelConfig(BaseModel):
     dimension: int = Field(description="Number of dimensions of the embedding, D.")
     licence: str = Field(default="", description="The licence of the network's published weights, where it is known.")
     finetuned: bool = Field(default=False, description="Whether the network's weights were trained too.")
-    landmarks: int = Field(default=0, description="Training images in a kernel head; 0: the head is a projection.")
+    landmarks: int = Field(default=0, description="Training images in a kernel head; 0: the head is no kernel.")
+    scaled: bool = Field(default=False, description="Whether the head centres and scales descriptors, nothing more.")
 
 
 def features_file(pooling: PoolingConfig) -> str:

@@ -1,4 +1,4 @@
-"""Heads, from descriptors to the embedding: a learnable projection of each region (METHOD.md 3), or a kernel (9)."""
+"""Heads, from descriptors to the embedding: a projection of regions (METHOD.md 3), a scaling (6) or a kernel (9)."""
 
 import torch
 import torch.nn.functional as F
@@ -38,6 +38,30 @@ class Projection(nn.Module):
             region_SD = F.normalize(shifted_SC @ self.linear_CD + self.bias_D, dim=-1)
             summed_BD = region_SD.new_zeros(images, region_SD.shape[1]).index_add(0, owner_S, region_SD)
             return F.normalize(summed_BD, dim=-1)
+
+
+class Scaling(nn.Module):
+    """φ = normalise( Σ_regions (descriptor − shift_C) · scale_C ): untrained features, at most centred and scaled."""
+
+    shift_C: Tensor
+    scale_C: Tensor
+
+    def __init__(self, shift_C: Tensor, scale_C: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("shift_C", shift_C.clone())
+        self.register_buffer("scale_C", scale_C.clone())
+
+    @property
+    def dimension(self) -> int:
+        """The embedding's dimension, that of the descriptors."""
+        return len(self.scale_C)
+
+    def forward(self, descriptor_SC: Tensor, owner_S: Tensor, images: int) -> Tensor:
+        """Compute embedding_BC, unit length, of B = `images` images; row s is a region of image owner_S[s]."""
+        with torch.autocast(owner_S.device.type, enabled=False):
+            scaled_SC = (descriptor_SC.to(self.shift_C.dtype) - self.shift_C) * self.scale_C
+            summed_BC = scaled_SC.new_zeros(images, self.dimension).index_add(0, owner_S, scaled_SC)
+            return F.normalize(summed_BC, dim=-1)
 
 
 class Kernel(nn.Module):
@@ -121,7 +145,7 @@ def gaussian(x_NC: Tensor, y_MC: Tensor, squared_M: Tensor | None = None) -> Ten
     return (-squared_NM.clamp(min=0)).exp()
 
 
-Head = Projection | Kernel
+Head = Projection | Scaling | Kernel
 
 
 def flatten_regions(descriptor_BRC: Tensor) -> tuple[Tensor, Tensor, int]:

@@ -1,8 +1,9 @@
-"""The trained methods by name, with the labels that people read: trained modalities, queried modality (METHOD.md 4)."""
+"""The candidates by name, with the labels that people read: trained modalities, queried modality (METHOD.md 4)."""
 
 LABELS = {
     "wsabie": "WSABIE (V+T,V)",
     "v_v": "(V,V)",
     "vt_v": "(V+T,V)",
     "regression": "regression",
+    "untrained": "untrained",
 }

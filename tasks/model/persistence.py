@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from tasks.errors import InputError
 from tasks.model.architectures import create_backbone
 from tasks.model.config import ModelConfig, load_config
-from tasks.model.head import Head, Kernel, Projection
+from tasks.model.head import Head, Kernel, Projection, Scaling
 from tasks.model.inference import fold_batch_norm
 from tasks.model.scene_model import SceneModel
 
@@ -47,4 +47,6 @@ def _empty_head(config: ModelConfig) -> Head:
     channels, dimension, landmarks = config.channels, config.dimension, config.landmarks
     if landmarks:
         return Kernel(torch.zeros(channels), torch.zeros(landmarks, channels), torch.zeros(landmarks, dimension - 1))
+    if config.scaled:
+        return Scaling(torch.zeros(channels), torch.zeros(channels))
     return Projection(torch.zeros(channels), torch.zeros(channels, dimension))

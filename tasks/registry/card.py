@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict
 
+from tasks.evaluation.methods import method_kind
 from tasks.evaluation.report import Report
 from tasks.evaluation.summary import Difference, MethodSummary
 from tasks.metrics.formatting import format_with_interval
@@ -48,6 +49,11 @@ class CardContent(BaseModel):
     validation: Report
 
     @property
+    def trained(self) -> bool:
+        """Whether captions were learned from; the candidate `untrained` is the network's own features."""
+        return method_kind(self.model.method) == "trained"
+
+    @property
     def best(self) -> MethodSummary:
         """The metrics of the model itself."""
         return self.validation.methods[self.model.method]
@@ -79,10 +85,12 @@ def write_card(content: CardContent) -> str:
 
 def _model(content: CardContent) -> str:
     model = content.model
-    head = f"a kernel over {model.landmarks:,} training images" if model.landmarks else "a linear projection"
+    head = "centred and scaled" if model.scaled else "a linear projection"
+    head = f"a kernel over {model.landmarks:,} training images" if model.landmarks else head
     words = "Words can steer a search." if content.takes_words else "Words cannot steer a search."
+    source = "learned from captions" if content.trained else "of an untrained network's features"
     return (
-        "An image embedding, learned from captions, in which images of similar scenes are close. "
+        f"An image embedding, {source}, in which images of similar scenes are close. "
         f"Backbone `{model.backbone.name}` ({_plain(describe_licence(model.licence))}), "
         f"{'fine-tuned' if model.finetuned else 'frozen'}; images at "
         f"{model.preprocessing.size} pixels on the longer side; pooling `{model.pooling.kind}`; {head}; "
@@ -122,8 +130,9 @@ def _metrics(content: CardContent) -> str:
         key=lambda method: -(method.ndcg_auc or 0.0),
     )
     rows = [_row(f"**{best.label}**, this model", best, "")]
-    rows += [_row(other.label, other, _lead_over(other.to_best)) for other in others]
-    if best.gain is not None:
+    # The untrained candidate is itself the baseline that others are compared with.
+    rows += [_row(other.label, other, _lead_over(other.to_best if content.trained else other.gain)) for other in others]
+    if best.gain is not None and content.trained:
         baseline = validation.methods[best.gain.over]
         lead = format_with_interval(best.gain.ndcg_auc, best.gain.ndcg_auc_interval)
         rows.append(_row(f"{baseline.label}, the best untrained baseline", baseline, lead))
@@ -142,12 +151,12 @@ def _row(label: str, method: MethodSummary, lead: str) -> tuple[str, ...]:
     return label, ndcg, format_with_interval(method.pcc_auc, method.pcc_auc_interval), lead
 
 
-def _lead_over(to_best: Difference | None) -> str:
-    """Format the best model's lead over a method, the opposite of the method's difference to it."""
-    if to_best is None or to_best.ndcg_auc is None or to_best.ndcg_auc_interval is None:
+def _lead_over(difference: Difference | None) -> str:
+    """Format the model's lead over a method, the opposite of the method's difference to it."""
+    if difference is None or difference.ndcg_auc is None or difference.ndcg_auc_interval is None:
         return format_with_interval(None, None)
-    low, high = to_best.ndcg_auc_interval
-    return format_with_interval(-to_best.ndcg_auc, (-high, -low))
+    low, high = difference.ndcg_auc_interval
+    return format_with_interval(-difference.ndcg_auc, (-high, -low))
 
 
 def _usage(content: CardContent) -> str:
@@ -168,6 +177,13 @@ def _limits(content: CardContent) -> str:
     train, model = content.splits["train"], content.model
     stems = f"the {content.stems:,} stems of its training captions ({_plain(content.language)})"
     words = f"knows only {stems}" if content.takes_words else f"cannot be searched by words; it was trained on {stems}"
+    learned = (
+        f"was trained on {train.images:,} captioned images of one collection; on other kinds of scenes it may be no "
+        "better than the untrained network"
+    )
+    if not content.trained:
+        words = "cannot be searched by words"
+        learned = f"learned nothing from captions; only its centre and scale come from {train.images:,} images"
     weights = content.settings.get(WEIGHTS)
     backbone = (
         "was trained on ImageNet and inherits its biases"
@@ -177,8 +193,7 @@ def _limits(content: CardContent) -> str:
     holds = f"features of {model.landmarks:,} training images, not the images" if model.landmarks else "no images"
     limits = (
         f"It {words}.",
-        f"It was trained on {train.images:,} captioned images of one collection; on other kinds of scenes it may be no "
-        "better than the untrained network.",
+        f"It {learned}.",
         "It compares kinds of scene as captions describe them. It cannot recognise people, read text, or decide "
         "whether two images show the same object or place.",
         "Its metrics measure caption similarity, not human judgement, and are optimistic because the model was "

@@ -19,7 +19,7 @@ from tasks.features.descriptors import Descriptors, load_descriptors
 from tasks.metrics.truth import Truth, make_truth
 from tasks.model.architectures import architecture_of, block_channels, create_backbone, preprocessing_of
 from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
-from tasks.model.head import Head, Kernel
+from tasks.model.head import Head, Kernel, Scaling
 from tasks.model.methods import LABELS
 from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
@@ -92,6 +92,7 @@ class LoadedData:
             licence=architecture_of(self.backbone).licence,
             finetuned=finetuned,
             landmarks=len(head.landmark_MC) if isinstance(head, Kernel) else 0,
+            scaled=isinstance(head, Scaling),
         )
         return SceneModel(config, create_backbone(self.backbone), head)
 

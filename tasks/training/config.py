@@ -12,6 +12,11 @@ ENTRY_BYTES = 22  # memory per entry of the full kernel: 20,000 images took 8.6 
 LANDMARK_ENTRY_BYTES = 30  # the same for the kernel of landmarks: three float64 matrices and a temporary one
 LEAST_LANDMARKS = 256
 MEMORY_SHARE = 0.8  # of the available memory; other programs need some
+GAP = PoolingConfig(kind="gap")
+RMAC_MAX = PoolingConfig(kind="rmac_max")
+RMAC_MEAN = PoolingConfig(kind="rmac_mean")
+BLOCKS = PoolingConfig(kind="blocks")
+BASELINE_POOLINGS = (GAP, RMAC_MAX, RMAC_MEAN, BLOCKS)  # of the untrained baselines
 Penalty = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 

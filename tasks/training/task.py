@@ -53,6 +53,14 @@ def train_regression_head(
     train(run, data, backbone, config, seed)
 
 
+@stage("training", libraries=("nltk", "numpy", "scipy", "torch", "torchvision", "timm"))
+def train_untrained(run: StageRun, data: TrainingData, backbone: BackboneConfig, seed: int) -> None:
+    """Make a model of the untrained baseline that is best on validation (METHOD.md 6) → model/ and training.json."""
+    from tasks.training.untrained_stage import train
+
+    train(run, data, backbone, seed)
+
+
 def fit_to_memory(workspace: Workspace, config: RegressionConfig, train_images: Artifact) -> RegressionConfig:
     """Return settings that fit into this machine's memory. They are part of the key if they change the result."""
     images = read_table(folder_of(workspace, train_images) / "captioned/train.parquet", ["sha256"]).num_rows

@@ -8,16 +8,20 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import mlflow
 import pytest
 import torch
 
+from flows.config import Config
+from flows.train import choose
 from storage.faults import FaultPoint, inject
 from storage.workspace import Workspace, locked
 from tasks import source
 from tasks.demo.collection import write_collection
+from tasks.evaluation.task import Evaluation
 from tasks.features import stage as features_stage
 from tasks.model.methods import LABELS
 from tasks.training import regression_stage, triplet_loop, triplet_stage
@@ -48,6 +52,7 @@ def answer(trained: Trained) -> dict[str, Any]:
 def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
     assert answer.keys() == {
         "run_id",
+        "method",
         "model",
         "candidates",
         "baseline",
@@ -72,6 +77,7 @@ def test_the_better_candidate_is_registered(trained: Trained, answer: dict[str, 
     took = sum(stage["seconds"] for stage in answer["stages"] if stage["name"].startswith("train_"))
     assert 0 < sum(candidate["seconds"] for candidate in answer["candidates"]) <= took
     best = max(candidates, key=lambda method: candidates[method]["ndcg_auc"])
+    assert answer["method"] == best
     assert answer["metrics"] == {"validation": candidates[best]}
     (run,) = (run for run in trained.training_runs() if run.info.run_id == answer["run_id"])
     assert run.info.run_name == f"{LABELS.get(best, best)} · {trained.collection.name} · v1"
@@ -163,6 +169,53 @@ def test_an_equal_model_is_no_other_version(trained_copy: Trained) -> None:
     assert steps_run(answer) == {"triplets", "report"}
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
     assert registered_versions(trained_copy.workspace) == [1]
+
+
+@pytest.mark.parametrize(
+    ("ndcg_auc", "chosen"),
+    [
+        ({"untrained": 68.7, "v_v": 67.1, "regression": 67.2}, "untrained"),
+        ({"untrained": 67.2, "v_v": 67.1, "regression": 67.2}, "regression"),
+        ({"untrained": 60.0, "v_v": 67.3, "regression": 67.2}, "v_v"),
+        ({"untrained": None, "v_v": None}, "v_v"),
+    ],
+)
+def test_the_best_on_validation_is_chosen_and_trained_ones_win_ties(
+    ndcg_auc: dict[str, float | None], chosen: str
+) -> None:
+    methods = {name: SimpleNamespace(ndcg_auc=value) for name, value in ndcg_auc.items()}
+    assert choose(cast(Evaluation, SimpleNamespace(methods=methods)), ndcg_auc) == chosen
+
+
+def test_the_untrained_network_is_a_candidate_like_the_others(trained_copy: Trained) -> None:
+    """It is the best baseline as a model: chosen where it leads, indexed, searched, explained and evaluated."""
+    assert "untrained" in Config().candidates
+    outcome = trained_copy.train("candidates=[regression,untrained]")
+    methods = {candidate["method"]: candidate for candidate in outcome.answer["candidates"]}
+    assert methods.keys() == {"regression", "untrained"}
+    gain = methods["untrained"]["to_baseline"]
+    assert gain["ndcg_auc"] == pytest.approx(0, abs=0.1)  # the rounding of stored vectors
+    leads = methods["untrained"]["to_best"]["ndcg_auc"] > 0
+    assert outcome.answer["method"] == ("untrained" if leads else "regression")
+
+    answer = trained_copy.train("candidates=[untrained]").answer
+    assert (answer["method"], answer["model"]["version"]) == ("untrained", 2)
+    assert answer["warning"] == f"is the untrained network ({answer['baseline']['label']}), which takes no words"
+    assert methods["untrained"]["metrics"] == answer["metrics"]["validation"]
+    assert trained_copy.run("index", "--model", "2", "--moved").answer["model"]["version"] == 2
+    query = sorted((trained_copy.collection / "test").glob("*.jpg"))[0]
+    where = "--workspace", trained_copy.workspace
+    (first, *_) = scenekin("search", query, *where, "--json").answer["results"]
+    assert first["score"] == pytest.approx(1, abs=1e-3)
+    sentence = scenekin("search", "--text", "a dog", *where).sentence
+    assert "'main' is untrained, which does not know words; index with a model trained as" in sentence
+    assert "--set 'candidates=[regression]'" in sentence
+    picture = trained_copy.workspace / "why.png"
+    other = sorted((trained_copy.collection / "test").glob("*.jpg"))[1]
+    explained = scenekin("explain", query, other, "--out", picture, *where, "--json").answer
+    assert explained["score"] < 1
+    assert picture.stat().st_size > 0
+    assert "untrained" in trained_copy.run("evaluate", "--model", "2").answer["methods"]
 
 
 def test_another_number_of_neighbours_reruns_what_looks_at_them(trained_copy: Trained) -> None:

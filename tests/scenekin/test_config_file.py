@@ -134,7 +134,10 @@ def test_lists_and_null_can_be_assigned() -> None:
         ("v_v.margins=1", ["unknown setting v_v.margins"]),
         ("seed=many", ["seed must be a whole number, not 'many'"]),
         ("v_v.margin=x", ["v_v.margin must be a number, not 'x'."]),
-        ("candidates=[foo]", ["each of candidates must be 'v_v', 'vt_v', 'wsabie' or 'regression', not 'foo'."]),
+        (
+            "candidates=[foo]",
+            ["each of candidates must be 'v_v', 'vt_v', 'wsabie', 'regression' or 'untrained', not 'foo'."],
+        ),
         ("candidates=foo", ["candidates must be a list, such as [foo], not 'foo'."]),
         ("candidates=[]", ["candidates must not be empty"]),
         ("candidates=[v_v, v_v]", ["candidates: each candidate may be named only once"]),

@@ -573,7 +573,7 @@ def test_a_model_that_knows_no_words_says_what_trains_one(trained_copy: Trained,
     assert searcher.search(query)
     with pytest.raises(
         InputError,
-        match=r"'main' knows no words; .* another method, such as regression\.$",
+        match=r"'main' is .*, which knows no words; .* another method, such as regression\.$",
     ):
         searcher.search(query, add=["dog"])
     sentence = scenekin("search", query, "--add", "dog", "--workspace", workspace.root).sentence

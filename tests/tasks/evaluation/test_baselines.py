@@ -3,11 +3,11 @@ import pytest
 import torch
 
 from tasks.evaluation.baselines import baseline_embeddings
-from tasks.evaluation.config import BLOCKS, GAP, RMAC_MAX, RMAC_MEAN
 from tasks.evaluation.methods import LABELS
 from tasks.features.descriptors import Descriptors
 from tasks.model import whitening
 from tasks.model.config import PoolingConfig
+from tasks.training.config import BLOCKS, GAP, RMAC_MAX, RMAC_MEAN
 from tests.tasks.model.making import random
 
 CHANNELS, REGIONS, TRAIN, SPLIT = 6, 5, 60, 7
@@ -33,7 +33,7 @@ TRAIN_SET, SPLIT_SET = features(TRAIN, seed=0), features(SPLIT, seed=10)
 
 
 def embeddings(seed: int = 0) -> dict[str, np.ndarray]:
-    return baseline_embeddings(TRAIN_SET.__getitem__, SPLIT_SET.__getitem__, BLOCK_CHANNELS, seed=seed)
+    return dict(baseline_embeddings(TRAIN_SET.__getitem__, SPLIT_SET.__getitem__, BLOCK_CHANNELS, seed=seed))
 
 
 def regions_of(set_: Descriptors, image: int) -> np.ndarray:

@@ -9,6 +9,7 @@ from tasks.evaluation.methods import LABELS, in_paper_order, method_kind
         ("random", "reference"),
         ("captions", "reference"),
         ("baseline_rmac_pca", "untrained"),
+        ("untrained", "features"),
         ("v_v", "trained"),
         ("vt_v", "trained"),
         ("regression", "trained"),

@@ -165,5 +165,23 @@ def test_a_model_that_does_not_clearly_beat_the_baseline_is_reported(
     assert found == (clause and clause.format(f"{summaries['baseline_gap'].ndcg_auc:.1f}"))
 
 
+def test_the_untrained_network_as_a_model_is_compared_with_the_best_trained(truth: np.ndarray, scores: Scores) -> None:
+    methods = summarise(rankings(truth, {**scores, "untrained": scores["baseline_gap"]}))
+    gain, lead = methods["untrained"].gain, methods["untrained"].to_best
+    assert gain is not None
+    assert (gain.over, gain.ndcg_auc) == ("baseline_gap", 0)
+    assert lead is not None
+    assert lead.over == "regression"
+    assert methods["v_v"].to_best == summarise(rankings(truth, scores))["v_v"].to_best
+    assert lead.ndcg_auc_interval is not None
+    low, high = lead.ndcg_auc_interval
+    assert compare_with_baseline(methods, "untrained") == (
+        "is the untrained network (GAP), which takes no words but leads the best trained candidate (regression, "
+        f"{methods['regression'].ndcg_auc:.1f}) by {lead.ndcg_auc:.1f} ({low:.1f} to {high:.1f})"
+    )
+    alone = summarise(rankings(truth, {name: scores[name] for name in ("baseline_gap",)} | {"untrained": truth}))
+    assert compare_with_baseline(alone, "untrained") == "is the untrained network (GAP), which takes no words"
+
+
 def test_without_a_baseline_there_is_nothing_to_report(truth: np.ndarray) -> None:
     assert compare_with_baseline(summarise(rankings(truth, {"v_v": truth})), "v_v") is None

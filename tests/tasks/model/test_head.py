@@ -3,7 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tasks.model.head import Kernel, Projection, flatten_regions
+from tasks.model.head import Kernel, Projection, Scaling, flatten_regions
 from tests.tasks.model.making import DIMENSION, random, tiny_projection
 
 
@@ -44,6 +44,14 @@ def test_images_with_unlike_numbers_of_regions_are_as_if_alone(counts: list[int]
     together_BD = head(torch.cat([image[0] for image in images]), owner_S, len(counts))
     torch.testing.assert_close(together_BD, alone_BD)
     torch.testing.assert_close(together_BD.norm(dim=1), torch.ones(len(counts)))
+
+
+def test_a_scaling_sums_shifted_and_scaled_regions() -> None:
+    head, descriptor_BRC = Scaling(random(8, seed=5), random(8, seed=6)), random(5, 3, 8)
+    assert head.dimension == 8
+    for regions_RC, embedding_C in zip(descriptor_BRC, head(*flatten_regions(descriptor_BRC)), strict=True):
+        summed_C = ((regions_RC - head.shift_C) * head.scale_C).sum(0)
+        torch.testing.assert_close(embedding_C, summed_C / summed_C.norm())
 
 
 def test_half_precision_descriptors_are_projected_in_single() -> None:

@@ -13,7 +13,7 @@ from tasks.errors import InputError
 from tasks.model.architectures import block_channels
 from tasks.model.backbone import Backbone
 from tasks.model.config import CONFIG, BackboneConfig, PoolingConfig
-from tasks.model.head import Kernel
+from tasks.model.head import Kernel, Scaling
 from tasks.model.persistence import VOCABULARY, WEIGHTS, load, load_for_queries
 from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
@@ -67,6 +67,14 @@ def test_a_kernel_at_rest_too(lite0: Backbone, tmp_path: Path) -> None:
     tensors = load_file(tmp_path / WEIGHTS)
     del tensors["head.unseen_length_M"]  # as earlier versions wrote it
     save_file(tensors, tmp_path / WEIGHTS)
+    assert torch.equal(load(tmp_path)(random_pixels(2)), model(random_pixels(2)))
+
+
+@torch.inference_mode()
+def test_a_scaling_at_rest_too(lite0: Backbone, tmp_path: Path) -> None:
+    config = tiny_config(channels=1280).model_copy(update={"dimension": 1280, "scaled": True})
+    model = SceneModel(config, lite0, Scaling(random(1280), random(1280, seed=1))).eval()
+    save(model, build_vocabulary([["a dog"], ["a ball"]], "english"), tmp_path)
     assert torch.equal(load(tmp_path)(random_pixels(2)), model(random_pixels(2)))
 
 

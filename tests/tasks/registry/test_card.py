@@ -135,6 +135,29 @@ def test_a_lone_candidate_stands_beside_the_best_untrained() -> None:
     assert [row[0] for row in told[2:]] == ["**regression**, this model", "GAP, the best untrained baseline"]
 
 
+def test_the_untrained_network_is_set_beside_what_it_was_chosen_over() -> None:
+    untrained = MODEL.model_copy(update={"method": "untrained", "landmarks": 0, "scaled": True})
+    methods = {
+        "baseline_gap": summary("GAP", 40.0),
+        "untrained": summary("untrained", 40.0, gain=difference("baseline_gap", 0, (0, 0))),
+        "regression": summary("regression", 39.0, gain=difference("baseline_gap", -1, (-3, 1))),
+    }
+    candidates = ("regression", "untrained")
+    card = write_card(
+        content(model=untrained, takes_words=False, candidates=candidates, validation={"methods": methods})
+    )
+    table = rows(section(card, "Metrics on validation"))
+    assert [(row[0], row[-1]) for row in table[2:]] == [
+        ("**untrained**, this model", ""),
+        ("regression", "1.0 (-1.0 to 3.0)"),
+    ]
+    assert "of an untrained network's features" in card
+    assert "pooling `blocks`; centred and scaled;" in card
+    limits = section(card, "Limitations")
+    assert "It cannot be searched by words.\n" in limits
+    assert "It learned nothing from captions; only its centre and scale come from 6,000 images." in limits
+
+
 def test_it_says_which_candidates_were_left_out() -> None:
     told = section(write_card(content(validation={"notes": ("(V,V) collapsed.",)})), "Metrics on validation")
     assert told.endswith("\n\n(V,V) collapsed.")
