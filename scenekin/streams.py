@@ -4,7 +4,9 @@ import codecs
 import io
 import os
 import sys
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 
 def use_utf8() -> None:
@@ -15,7 +17,10 @@ def use_utf8() -> None:
 
 
 def open_streams() -> None:
-    """Open closed standard streams on the null device, and escape what the terminal's encoding lacks."""
+    """Open closed standard streams on the null device, and escape what the terminal's encoding lacks.
+
+    Messages are lost if standard error cannot be written, say on a full disk: they must not stop the work.
+    """
     for descriptor, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             _occupy(descriptor)
@@ -23,6 +28,18 @@ def open_streams() -> None:
             setattr(sys, name, stream)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")
+    if isinstance(sys.stderr, io.TextIOWrapper):
+        messages = io.BufferedWriter(_Messages(sys.stderr.fileno(), "w", closefd=False))
+        sys.stderr = io.TextIOWrapper(
+            messages, encoding=sys.stderr.encoding, errors="backslashreplace", line_buffering=True
+        )
+
+
+class _Messages(io.FileIO):
+    def write(self, data: Any, /) -> int:
+        with suppress(OSError):
+            super().write(data)
+        return len(data)
 
 
 def _occupy(descriptor: int) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 from unittest.mock import patch
 
@@ -61,11 +62,16 @@ def scenekin(*arguments: object) -> Outcome:
     raise AssertionError("a command ends by SystemExit")
 
 
-def scenekin_process(*arguments: object, environment: Mapping[str, str] = {}, cwd: Path | None = None) -> Outcome:
+Environment = Mapping[str, str | None]
+"""Variables that are set, or removed where they are None."""
+UNCHANGED: Environment = MappingProxyType({})
+
+
+def scenekin_process(*arguments: object, environment: Environment = UNCHANGED, cwd: Path | None = None) -> Outcome:
     """Run a command as people do, in a process of its own."""
     done = subprocess.run(
         [SCENEKIN, *map(str, arguments)],
-        env={**os.environ, **environment},
+        env=_changed(environment),
         cwd=cwd,
         capture_output=True,
         text=True,
@@ -73,3 +79,26 @@ def scenekin_process(*arguments: object, environment: Mapping[str, str] = {}, cw
         check=False,
     )
     return Outcome(done.returncode, done.stdout, done.stderr)
+
+
+def serve(
+    *arguments: object, environment: Environment = UNCHANGED, cwd: Path | None = None
+) -> tuple[subprocess.Popen[str], str]:
+    """Start a server in a process of its own, and return it with the address that it says."""
+    server = subprocess.Popen(
+        [SCENEKIN, "serve", "--port", "0", *map(str, arguments)],
+        env=_changed(environment),
+        cwd=cwd,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert server.stdout is not None
+    line = server.stdout.readline()
+    if not line.startswith("Serving index main at http://"):
+        raise AssertionError(line + server.communicate(timeout=60)[1])
+    return server, line.split()[4]
+
+
+def _changed(environment: Environment) -> dict[str, str]:
+    return {name: value for name, value in {**os.environ, **environment}.items() if value is not None}

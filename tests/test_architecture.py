@@ -202,8 +202,10 @@ def test_there_are_no_import_cycles() -> None:
     TopologicalSorter({module: imported(module) & FILES.keys() for module in FILES}).prepare()
 
 
-@pytest.mark.parametrize("command", ["from scenekin import Searcher, ndcg", "search()", "import scenekin.web.app"])
-def test_searching_loads_neither_prefect_nor_mlflow(command: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "command", ["from scenekin import Searcher, ndcg", "search()", "import scenekin.web.app, tasks.search.heat"]
+)
+def test_searching_loads_no_library_of_training(command: str, tmp_path: Path) -> None:
     script = f"""
 import sys
 
@@ -215,7 +217,7 @@ try:
     {command}
 except BaseException as error:
     assert isinstance(error, SystemExit | __import__("click").exceptions.Exit), repr(error)
-print(sorted({{"prefect", "mlflow", "flows.train", "scenekin"}} & sys.modules.keys()))
+print(sorted({{"prefect", "mlflow", "matplotlib", "flows.train", "scenekin"}} & sys.modules.keys()))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, cwd=ROOT)
     assert done.stdout.splitlines()[-1] == "['scenekin']"

@@ -61,7 +61,8 @@ def assemble(
     drawn: Counter[Split] = Counter()
     for item in reading.items:
         earlier = first.get(item.image_id)
-        outcome = _judge(item, image_info.get(item.path), hints.get(item.path), earlier)
+        hint = "its row has no image" if item.path in reading.inside else hints.get(item.path)
+        outcome = _judge(item, image_info.get(item.path), hint, earlier)
         first.setdefault(item.image_id, item)
         if isinstance(outcome, Problem):
             refusals.append(outcome)
@@ -113,7 +114,8 @@ def _judge(item: Item, info: ImageInfo | None, hint: str | None, earlier: Item |
     if earlier is not None:
         return _refuse(item, "duplicate-id", f"{_twice(item.source, earlier.source)}; the first entry is used")
     if item.path.startswith(("/", "../")):
-        return _refuse(item, "outside-collection", f"{item.path} is outside the image folder, so it is not read")
+        reason = f"{item.path} is outside the image folder, so it is not read"
+        return _refuse(item, "outside-collection", reason + (f"; {hint}" if hint else ""))
     if not is_unicode(item.image_id + item.path):
         return _refuse(item, "bad-name", "the file name is not valid UTF-8; rename the file")
     if info is None:

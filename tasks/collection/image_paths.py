@@ -4,6 +4,7 @@ import posixpath
 import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from urllib.parse import unquote
 
 from tasks.collection.image_names import EXTENSION, is_image
 from tasks.collection.records import Item, Problem
@@ -12,8 +13,8 @@ from tasks.collection.records import Item, Problem
 class ImagePaths:
     """The paths below the images' root, found by name.
 
-    A name that is written differently finds a file only if no other one fits, and `inexact` reports it if letter case
-    or an omitted extension is the difference.
+    A name that is written differently finds a file only if no other one fits, and `inexact` reports it if letter case,
+    an omitted extension, blanks around it or `%20` is the difference.
     """
 
     def __init__(self, paths: Sequence[str]) -> None:
@@ -32,21 +33,31 @@ class ImagePaths:
         r"""Return the path of `name` relative to `folder`; if no such file exists, the path it should have.
 
         Tried in order: the name unchanged; with `.` and `..` resolved; with `\` as `/`; the only path with the same
-        NFC form; the only image that differs by letter case; for a name without extension, the only image so named.
+        NFC form; the only image that differs by letter case; for a name without extension, the only image so named;
+        and all of these without blanks around the name, and with `%20` as a blank.
         """
+        path, certain = self._find(name, folder)
+        if path in self._exact and certain:
+            return path
+        for spelling in _spellings(name):
+            inexact, _ = self._find(spelling, folder)
+            if inexact in self._exact:
+                self._written.setdefault(inexact, name)
+                return inexact
+        return path
+
+    def _find(self, name: str, folder: str) -> tuple[str, bool]:
+        """Return the path, and whether the name fits it."""
         written = posixpath.join(folder, name)
         for path in (written, posixpath.normpath(written), posixpath.normpath(written.replace("\\", "/"))):
             if path in self._exact:
-                return path
+                return path, True
         if _nfc(path) in self._by_form:
-            return self._by_form[_nfc(path)]
+            return self._by_form[_nfc(path)], True
         inexact = self._by_case.get(_plain(path))
         if inexact is None and EXTENSION.search(path) is None:
             inexact = self._by_stem.get(_plain(path))
-        if inexact is None:
-            return path
-        self._written.setdefault(inexact, name)
-        return inexact
+        return (path if inexact is None else inexact), False
 
     def inexact(self, items: Iterable[Item]) -> list[Problem]:
         """Return a problem for every item whose image was found under another letter case or without extension."""
@@ -58,7 +69,8 @@ class ImagePaths:
 
         Names are compared as `find` does; of several folders, one with more exact names is preferred, then the first.
         """
-        plain = {_plain(posixpath.normpath(name.replace("\\", "/"))) for name in names}
+        spellings = {spelling for name in names for spelling in _spellings(name)}
+        plain = {_plain(posixpath.normpath(spelling.replace("\\", "/"))) for spelling in spellings}
         exact = frozenset(names)
         votes: Counter[str] = Counter()
         exact_votes: Counter[str] = Counter()
@@ -88,6 +100,10 @@ def _unique(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
         if found.setdefault(key, path) != path:
             shared.add(key)
     return {key: path for key, path in found.items() if key not in shared}
+
+
+def _spellings(name: str) -> tuple[str, ...]:
+    return name, name.strip(), unquote(name.strip())
 
 
 def _nfc(path: str) -> str:

@@ -2,7 +2,6 @@
 
 from functools import cache
 
-import matplotlib as mpl
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
@@ -10,7 +9,12 @@ from tasks.search.explanation import Explanation
 
 LARGEST = 1024  # pixels, longer side of a shown image
 NO_EVIDENCE = "no evidence"
-_COLOURS, _COVER = "inferno", 0.75  # opacity of the hottest cell
+_COVER = 0.75  # opacity of the hottest cell
+_INFERNO = (  # Matplotlib's colours from 0 to 1; importing it would create its folder in the user's home
+    "000004 0b0724 210c4a 3d0965 57106e 71196e 8a226a a32c61 bc3754 d04545 e35933 f1711f f98c0a fcaa0f f9c932 f2e865 "
+    "fcffa4"
+)
+_COLOUR_K3 = np.array([tuple(bytes.fromhex(colour)) for colour in _INFERNO.split()])
 _PAPER, _INK, _FAINT = "#ffffff", "#1f2430", "#6a7280"
 _GAP, _HEADER, _SCALE = 16, 64, (180, 14)  # pixels
 
@@ -55,7 +59,8 @@ def side_by_side(image_a: Image.Image, image_b: Image.Image, explanation: Explan
 
 
 def _tint(shown: Image.Image, heat_HW: np.ndarray) -> Image.Image:
-    colour_HW3 = mpl.colormaps[_COLOURS](heat_HW)[..., :3] * 255
+    step_K = np.linspace(0, 1, len(_COLOUR_K3))
+    colour_HW3 = np.stack([np.interp(heat_HW, step_K, channel_K) for channel_K in _COLOUR_K3.T], axis=-1)
     cover_HW1 = _COVER * heat_HW[..., None]
     mixed_HW3 = np.asarray(shown) * (1 - cover_HW1) + colour_HW3 * cover_HW1
     return Image.fromarray(mixed_HW3.round().astype(np.uint8))

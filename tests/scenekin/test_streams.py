@@ -35,7 +35,7 @@ def collection(tmp_path: Path) -> Path:
     return folder
 
 
-@pytest.mark.parametrize("closed", ["2>&-", "<&-", "<&- 2>&-", "2>&1 <&-"])
+@pytest.mark.parametrize("closed", ["2>&-", "<&-", "<&- 2>&-", "2>&1 <&-", "2>/dev/full", "2> >(true)"])
 def test_closed_streams_change_nothing(collection: Path, closed: str) -> None:
     outcome = shell(f"scenekin check {shlex.quote(str(collection))} --json {closed}")
     assert (outcome.code, json.loads(outcome.out.splitlines()[-1])["usable"]) == (0, 2)
@@ -61,9 +61,9 @@ def test_messages_are_never_written_into_a_file_that_took_a_closed_stream(collec
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize("command", ["--help", "check --help", "--version"])
-def test_a_full_disk_under_the_output_is_a_sentence(command: str) -> None:
-    outcome = shell(f"scenekin {command} > /dev/full")
+@pytest.mark.parametrize("command", ["--help", "check --help", "--version", "check . --quiet"])
+def test_a_full_disk_under_the_output_is_a_sentence(collection: Path, command: str) -> None:
+    outcome = shell(f"cd {shlex.quote(str(collection))}; scenekin {command} > /dev/full")
     assert (outcome.code, outcome.err) == (1, "scenekin: Cannot read or write: No space left on device.\n")
 
 

@@ -47,6 +47,11 @@ def caption_columns(columns: Sequence[str], source: str, named: Sequence[str]) -
     return found or (_the_one(_caption_columns(columns), columns, "contains the captions", "--caption-column", source),)
 
 
+def split_named(name: object) -> Split | None:
+    """Return the split that a folder or a value names, such as `Train`, `dev` or `val2017`; None if it names none."""
+    return SPLIT_NAMES.get(str(name).strip().lower().rstrip("0123456789"))
+
+
 def split_column(columns: Sequence[str]) -> str | None:
     """Return the column named `split`."""
     return next((name for name in columns if _plain(name) == "split"), None)

@@ -1,5 +1,7 @@
 """Detects the encoding of text that is not UTF-8. A guess is made only if the result reads like its language."""
 
+from collections.abc import Iterable
+
 import regex
 
 WESTERN = "cp1252"
@@ -7,6 +9,7 @@ MIN_BYTES, MIN_SHARE = 5, 0.3  # of bytes over 127 among letters: with fewer the
 WESTERN_RUN, WESTERN_SHARE = 1.6, 0.5  # so it is if these bytes mostly stand alone and are less than this share
 MIN_LIKELY = 0.9  # of the characters that must be among the common ones of a script
 MAX_SAMPLE = 50_000  # bytes
+MIN_CONTROLS = 0.3  # of control characters among bytes that are UTF-8: these are UTF-16 nevertheless
 COMMON = frozenset(b" \r\n,.;:0123456789aeiounstr")  # characters of text in any language
 MULTIBYTE = {  # the lead bytes of common characters
     "euc_kr": ("euc_kr", range(0xB0, 0xC9)),
@@ -34,8 +37,8 @@ def utf16_without_bom(data: bytes) -> str | None:
     pairs = list(zip(data[0::2], data[1::2], strict=True))
     little = sum(second == 0 and first in COMMON for first, second in pairs)
     big = sum(first == 0 and second in COMMON for first, second in pairs)
-    zeros = sum(0 in pair for pair in pairs)
-    if min(little, big) > max(little, big) / 10 or (zeros < 0.6 * len(pairs) and is_utf8(data)):
+    controls = sum(byte < 32 and byte not in b"\t\n\r" for byte in data)
+    if min(little, big) > max(little, big) / 10 or (controls < MIN_CONTROLS * len(data) and is_utf8(data)):
         return None
     encoding = "utf-16-be" if big > little else "utf-16-le"
     try:
@@ -43,6 +46,16 @@ def utf16_without_bom(data: bytes) -> str | None:
     except UnicodeDecodeError:
         return None
     return encoding if sum(sign.isprintable() or sign.isspace() for sign in text) > 0.95 * len(text) else None
+
+
+def common_encoding(texts: Iterable[bytes]) -> str | None:
+    """Return the encoding of all texts that are not UTF-8, since a short one alone tells little.
+
+    None if it cannot be determined or is Western, which texts in other encodings look like if they are few.
+    """
+    others = b"\n".join(text for text in texts if b"\0" not in text and not is_utf8(text))
+    encoding = detect_encoding(others) if others else None
+    return None if encoding == WESTERN else encoding
 
 
 def detect_encoding(data: bytes) -> str | None:

@@ -2,8 +2,9 @@
 
 import json
 import posixpath
+import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -21,7 +22,15 @@ BATCH = 1024  # Parquet rows read at a time
 SAMPLE = 100  # values of a binary column that must be UTF-8 text
 TEXT_TABLES = (".csv", ".tsv", ".jsonl", ".ndjson")
 EXTENSIONS = (*TEXT_TABLES, ".parquet")
-OTHER_FILES = {b"PK\x03\x04": "is an Excel workbook or ZIP archive", b"\x1f\x8b": "is a compressed file"}
+OTHER_FILES = {  # by their first bytes, in lower case
+    b"pk\x03\x04": "an Excel workbook or ZIP archive, not a table; unpack it or export it as CSV",
+    b"\xd0\xcf\x11\xe0": "an Excel workbook, not a table; export it as CSV",
+    b"\x1f\x8b": "a compressed file, not a table; unpack it or export it as CSV",
+    b"<!doctype html": "a web page, not a table; download the file again",
+    b"<html": "a web page, not a table; download the file again",
+    b"version https://git-lfs": "a pointer of Git LFS, not a table; run `git lfs pull`",
+}
+JSON_NAMES = (".json", ".jsonl", ".ndjson")
 
 Row = tuple[int, dict[str, Any]]
 
@@ -45,11 +54,11 @@ def open_table(files: Files, source: str, problems: list[Problem]) -> TableFile:
     Raises InputError if the file is unreadable.
     """
     with files.open(source) as stream:
-        head = stream.read(4)
+        head = stream.read(32)
     for start, kind in OTHER_FILES.items():
-        if head.startswith(start):
-            raise InputError(f"{source} {kind}, not a table; unpack it or export it as CSV.")
-    if head == b"PAR1" or source.lower().endswith(".parquet"):
+        if head.lower().startswith(start):
+            raise InputError(f"{source} is {kind}.")
+    if head.startswith(b"PAR1") or source.lower().endswith(".parquet"):
         return _open_parquet(files, source, problems)
     rows = _text_rows(read_text(files, source, problems), source, problems)
     columns = dict.fromkeys(column for _, row in rows for column in row if column)
@@ -58,14 +67,28 @@ def open_table(files: Files, source: str, problems: list[Problem]) -> TableFile:
 
 def _text_rows(text: str, source: str, problems: list[Problem]) -> Sequence[Row]:
     extension = posixpath.splitext(source)[1].lower()
-    if extension in (".jsonl", ".ndjson"):
-        return _json_lines(text, source, problems)
-    if extension == ".json" or (extension != ".csv" and text.lstrip()[:1] in ("{", "[")):
-        return _json_rows(text, source, problems)
+    if _is_json(text, extension):
+        return (_json_lines if extension in (".jsonl", ".ndjson") else _json_rows)(text, source, problems)
     header = text.partition("\n")[0]
     if extension == ".tsv" or (extension != ".csv" and "\t" in header):
         return read_tsv(text, source, problems)
     return read_csv(text, source, problems)
+
+
+def _is_json(text: str, extension: str) -> bool:
+    """Return whether any line begins like JSON; under a name of another kind, whether the first line or all of it is.
+
+    So a broken first line of JSON Lines makes no other table of it, nor does a header such as `[id],name` make JSON.
+    """
+    if extension in JSON_NAMES:
+        return re.search(r"^\s*[\[{]", text, re.MULTILINE) is not None
+    if text.lstrip()[:1] not in ("{", "["):
+        return False
+    for part in (text.lstrip().partition("\n")[0], text):
+        with suppress(ValueError, RecursionError):
+            json.loads(part)
+            return True
+    return extension not in (".csv", ".tsv")
 
 
 def _open_parquet(files: Files, source: str, problems: list[Problem]) -> TableFile:

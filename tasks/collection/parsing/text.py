@@ -8,21 +8,29 @@ from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
 from tasks.phrases import counted
 
+BOMS = {  # UTF-32 first, since its mark begins like that of UTF-16
+    "UTF-32": (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE),
+    "UTF-16": (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE),
+}
+
 
 def read_text(files: Files, path: str, problems: list[Problem]) -> str:
     """Return the text of a file. Raises OSError, and InputError if its encoding cannot be determined."""
     return decode_text(files.read(path), path, problems, files.encoding)
 
 
-def decode_text(data: bytes, name: str, problems: list[Problem], encoding: str | None = None) -> str:
+def decode_text(
+    data: bytes, name: str, problems: list[Problem], encoding: str | None = None, likely: str | None = None
+) -> str:
     """Decode text in the given encoding, else UTF-8 with or without BOM; whatever else is detected is reported.
 
-    Lines that are not UTF-8 are read as Windows-1252 or in the encoding of another script. Raises InputError if that
-    cannot be determined.
+    Lines that are not UTF-8 are read in the `likely` encoding, else as Windows-1252 or in the encoding of another
+    script. Raises InputError if that cannot be determined.
     """
-    if encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
-        problems.append(Problem("encoding-fallback", name, "the file was read as UTF-16, not UTF-8", 1))
-        return data.decode("utf-16", "replace")
+    for family, boms in BOMS.items() if encoding is None else ():
+        if data.startswith(boms):
+            problems.append(Problem("encoding-fallback", name, f"the file was read as {family}, not UTF-8", 1))
+            return data.decode(family, "replace")
     if encoding is None and (utf16 := utf16_without_bom(data)) is not None:
         problems.append(Problem("encoding-fallback", name, f"the file was read as {utf16.upper()}, not UTF-8", 1))
         return data.decode(utf16, "replace")
@@ -32,7 +40,7 @@ def decode_text(data: bytes, name: str, problems: list[Problem], encoding: str |
     try:
         return data.decode()
     except UnicodeDecodeError as error:
-        return _decode_lines(data, name, data.count(b"\n", 0, error.start) + 1, problems)
+        return _decode_lines(data, name, data.count(b"\n", 0, error.start) + 1, problems, likely)
 
 
 def _decode_as(data: bytes, encoding: str, name: str, problems: list[Problem]) -> str:
@@ -46,19 +54,17 @@ def _decode_as(data: bytes, encoding: str, name: str, problems: list[Problem]) -
     return text
 
 
-def _decode_lines(data: bytes, name: str, first: int, problems: list[Problem]) -> str:
+def _decode_lines(data: bytes, name: str, first: int, problems: list[Problem], likely: str | None) -> str:
     lines = [(line, is_utf8(line)) for line in data.split(b"\n")]
     others = [line for line, valid in lines if not valid]
-    encoding = detect_encoding(b"\n".join(others))
+    encoding = likely or detect_encoding(b"\n".join(others))
     if encoding is None:
         raise InputError(
             f"{name} is not UTF-8 (line {first}) and its encoding cannot be determined; "
             "name it with --encoding, for example --encoding gbk."
         )
-    if encoding == WESTERN:
-        detail = f"{counted(len(others), 'line')} not in UTF-8, read as Windows-1252"
-    else:
-        detail = f"{counted(len(others), 'line')} not in UTF-8, read as {encoding}; if it looks wrong, use --encoding"
+    shown = "Windows-1252" if encoding == WESTERN else encoding
+    detail = f"{counted(len(others), 'line')} not in UTF-8, read as {shown}; if the text looks wrong, use --encoding"
     problems.append(Problem("encoding-fallback", name, detail, first))
     mixed = encoding == WESTERN or sum(valid and not line.isascii() for line, valid in lines) > len(others)
     decoded = (line.decode() if valid and mixed else line.decode(encoding, "replace") for line, valid in lines)

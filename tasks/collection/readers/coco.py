@@ -10,13 +10,13 @@ from typing import Any
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.parsing.columns import SPLIT_NAMES
 from tasks.collection.parsing.ids import id_key, read_id
 from tasks.collection.parsing.text import clean_captions, read_text
 from tasks.collection.records import Files, Item, Problem, Reading, Split
 from tasks.errors import InputError
 
 HEAD = 2**16  # bytes of a file that show what it is
-SPLIT_NAMES: dict[str, Split] = {"train": "train", "val": "validation", "test": "test"}
 
 
 class Coco:
@@ -67,16 +67,21 @@ def _captions_files(files: Files) -> list[str]:
 def _begins_like_coco(files: Files, path: str) -> bool:
     """Return whether the beginning of a file named as captions has one of the lists."""
     with files.open(path) as stream:
-        head = stream.read(HEAD)
+        head = _without_nul(stream.read(HEAD))
     return any(key in head for key in (b'"images"', b'"annotations"')) and b'"sentences"' not in head
 
 
 def _contains_captions(data: bytes) -> bool:
-    return all(key in data for key in (b'"images"', b'"annotations"', b'"caption"'))
+    return all(key in _without_nul(data) for key in (b'"images"', b'"annotations"', b'"caption"'))
+
+
+def _without_nul(data: bytes) -> bytes:
+    """Return the data with the ASCII characters of UTF-16 as single bytes."""
+    return data.replace(b"\0", b"")
 
 
 def _split_of(source: str) -> Split | None:
-    match = re.search("(?<![a-z])(train|val|test)", posixpath.basename(source))
+    match = re.search("(?<![a-z])(train|val|dev|test)", posixpath.basename(source).lower())
     return SPLIT_NAMES[match[0]] if match else None
 
 

@@ -50,5 +50,8 @@ def _reason(files: Files, path: str, config: CollectionConfig) -> str:
         return f"cannot be read: {error.strerror or error}"
     if reason is not None:
         return f"not read: {reason.removesuffix('.')}"
-    where = "in a folder of its own" if "/" in path else "one of several tables"
-    return f"not read, since it is {where}; to use its captions, give this file as the collection"
+    if "/" in path:
+        where = "is in a folder of its own"
+    else:
+        where = "is one of several tables" if path.lower().endswith(EXTENSIONS) else "is a table by its content alone"
+    return f"not read, since it {where}; to use its captions, give this file as the collection"

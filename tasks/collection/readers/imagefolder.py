@@ -7,7 +7,7 @@ from dataclasses import replace
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
-from tasks.collection.parsing.columns import SPLIT_NAMES, image_column, numbered_columns
+from tasks.collection.parsing.columns import image_column, numbered_columns, split_named
 from tasks.collection.parsing.table_files import open_table
 from tasks.collection.readers.rows import join_rows, locate
 from tasks.collection.records import Files, Item, Problem, Reading, Split
@@ -65,7 +65,7 @@ def _is_metadata(path: str) -> bool:
 
 
 def _split_of(item: Item) -> Split | None:
-    return SPLIT_NAMES.get(item.path.split("/")[0])
+    return split_named(item.path.split("/")[0])
 
 
 def _sources(files: Files, problems: list[Problem]) -> list[str]:

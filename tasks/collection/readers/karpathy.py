@@ -7,7 +7,7 @@ from typing import Any
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
-from tasks.collection.parsing.columns import SPLIT_NAMES
+from tasks.collection.parsing.columns import split_named
 from tasks.collection.parsing.text import clean_captions, read_text
 from tasks.collection.records import Files, Item, Problem, Reading
 from tasks.errors import InputError
@@ -88,4 +88,4 @@ def _item(entry: dict[str, Any], full: str, short: str, paths: ImagePaths, probl
         path = paths.find(_name(entry), short)
     texts = [sentence.get("raw") if isinstance(sentence, dict) else sentence for sentence in entry["sentences"]]
     captions = clean_captions(texts, path, None, problems)
-    return Item(path, path, tuple(captions), SPLIT_NAMES.get(str(entry.get("split"))))
+    return Item(path, path, tuple(captions), split_named(entry.get("split")))

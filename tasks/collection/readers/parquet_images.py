@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
-from tasks.collection.parsing.columns import SPLIT_NAMES, caption_columns, split_column
+from tasks.collection.parsing.columns import SPLIT_NAMES, caption_columns, split_column, split_named
 from tasks.collection.parsing.table_files import TableFile, open_table
 from tasks.collection.readers.rows import captions_of
 from tasks.collection.records import Files, Item, Problem, Reading, Split
@@ -67,7 +67,7 @@ def _items(table: TableFile, source: str, config: CollectionConfig, problems: li
     wanted = [*captions, *([split] if split else [])] or list(table.columns[:1])
     for number, row in table.rows(wanted):
         path = f"{source}/{image}/{number - 1}"
-        own = SPLIT_NAMES.get(str(row.get(split)).lower()) if split else _split_of(source)
+        own = split_named(row.get(split)) if split else _split_of(source)
         yield Item(path, path, tuple(captions_of(row, captions, path, number, problems)), own, number)
 
 

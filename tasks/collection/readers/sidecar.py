@@ -6,7 +6,8 @@ from collections import defaultdict
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.image_paths import ImagePaths
-from tasks.collection.parsing.text import clean_captions, numbered_lines, read_text
+from tasks.collection.parsing.encodings import common_encoding
+from tasks.collection.parsing.text import clean_captions, decode_text, numbered_lines
 from tasks.collection.records import Files, Item, Problem, Reading
 from tasks.errors import InputError
 
@@ -30,8 +31,12 @@ class Sidecar:
             paths_of[_stem(image.path)].append(image.path)
         if texts.keys().isdisjoint(paths_of):
             raise InputError("No image has a text file with the same name next to it.")
+        used = [text for stem in paths_of for text in texts.get(stem, ())]
+        contents = {path: data for path in used if (data := _read(files, path, problems)) is not None}
+        likely = common_encoding(contents.values()) if files.encoding is None else None
+        captions_of = {path: _captions(data, path, files.encoding, likely, problems) for path, data in contents.items()}
         for stem, paths in paths_of.items():
-            captions = tuple(text for path in texts.pop(stem, []) for text in _captions(files, path, problems))
+            captions = tuple(text for path in texts.pop(stem, []) for text in captions_of.get(path, ()))
             if captions and len(paths) > 1:
                 detail = f"several images share these captions: {', '.join(paths)}"
                 problems.append(Problem("shared-captions", f"{stem}.txt", detail))
@@ -55,11 +60,22 @@ def _texts(files: Files) -> dict[str, list[str]]:
     return texts
 
 
-def _captions(files: Files, text: str, problems: list[Problem]) -> list[str]:
+def _read(files: Files, text: str, problems: list[Problem]) -> bytes | None:
     try:
-        lines = numbered_lines(read_text(files, text, problems))
-    except (InputError, OSError) as error:
-        detail = f"cannot be read ({getattr(error, 'strerror', None) or error}); its captions are ignored"
-        problems.append(Problem("unreadable-file", text, detail))
+        return files.read(text)
+    except OSError as error:
+        problems.append(_unreadable(text, error.strerror or str(error)))
+        return None
+
+
+def _captions(data: bytes, text: str, encoding: str | None, likely: str | None, problems: list[Problem]) -> list[str]:
+    try:
+        lines = numbered_lines(decode_text(data, text, problems, encoding, likely))
+    except InputError as error:
+        problems.append(_unreadable(text, str(error)))
         return []
     return [caption for line, value in lines for caption in clean_captions(value, text, line, problems)]
+
+
+def _unreadable(text: str, reason: str) -> Problem:
+    return Problem("unreadable-file", text, f"cannot be read ({reason}); its captions are ignored")

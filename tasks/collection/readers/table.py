@@ -7,7 +7,7 @@ from dataclasses import replace
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.image_paths import ImagePaths
-from tasks.collection.parsing.columns import SPLIT_NAMES, caption_columns, image_column, split_column
+from tasks.collection.parsing.columns import caption_columns, image_column, split_column, split_named
 from tasks.collection.parsing.table_files import EXTENSIONS, TableFile, open_table
 from tasks.collection.readers.rows import LocatedRow, join_rows, locate
 from tasks.collection.records import Files, Problem, Reading, Split
@@ -80,12 +80,15 @@ def why_not_a_table(files: Files, source: str, config: CollectionConfig) -> str 
 
 
 def _sources(files: Files, config: CollectionConfig) -> list[str]:
-    """Return the tables in the root; if there is none, files of other kinds whose content is one."""
+    """Return the tables in the root; if there is none, files of other kinds whose content is one.
+
+    A file given by itself may have any name.
+    """
     root = [path for path in files.paths if "/" not in path and not is_hidden(path)]
     tables = [path for path in root if path.lower().endswith(EXTENSIONS)]
     if tables:
         return tables
-    others = [path for path in root if path.lower().endswith(BY_CONTENT)]
+    others = [path for path in root if path.lower().endswith(BY_CONTENT) or len(files.paths) == 1]
     sidecars = {posixpath.splitext(path)[0] for path in root if is_image(path)}
     candidates = [path for path in others if posixpath.splitext(path)[0] not in sidecars][:MAX_BY_CONTENT]
     return [path for path in candidates if why_not_a_table(files, path, config) is None]
@@ -95,6 +98,10 @@ def _columns(table: TableFile, source: str, config: CollectionConfig) -> tuple[s
     """Return the columns of image names and of captions. Raises InputError if none or several match."""
     if not table.columns:
         raise InputError(f"{source} has no rows of text; give a table of image names and captions.")
+    if len(table.columns) == 1:
+        raise InputError(f"{source} has a single column; give a table of image names and captions.")
+    if any(map(is_image, table.columns)):
+        raise InputError(f"{source} has no header; name its columns in a first line, such as image,caption.")
     image = image_column(table, source, config.image_column)
     others = [name for name in table.columns if name != image]
     return image, caption_columns(others, source, config.caption_columns)
@@ -106,7 +113,7 @@ def _splits(rows: Sequence[LocatedRow], column: str, problems: list[Problem]) ->
     found: list[Problem] = []
     for line, path, row in rows:
         value = row.get(column)
-        split = SPLIT_NAMES.get(str(value).strip().lower())
+        split = split_named(value)
         if split is None and value not in (None, ""):
             found.append(Problem("bad-split", path, f"unknown split {value!r} is ignored", line))
         elif split is not None and splits.setdefault(path, split) != split:

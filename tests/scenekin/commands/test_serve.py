@@ -8,19 +8,8 @@ from collections.abc import Sequence
 import httpx
 import pytest
 
-from tests.command import SCENEKIN, scenekin
+from tests.command import scenekin, serve
 from tests.trained import Trained
-
-
-def started(*arguments: object) -> tuple[subprocess.Popen[str], str]:
-    """A server in a process of its own, and the address that it says."""
-    command = [SCENEKIN, "serve", "--port", "0", *map(str, arguments)]
-    server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    assert server.stdout is not None
-    line = server.stdout.readline()
-    assert line.startswith("Serving index main at http://"), line
-    return server, line.split()[4]
-
 
 POLICY = """
 import importlib.abc, os, sys
@@ -47,7 +36,7 @@ def test_threads_of_the_network_wait_without_spinning(trained: Trained) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: int) -> None:
-    server, address = started("--workspace", trained.workspace)
+    server, address = serve("--workspace", trained.workspace)
     assert address.startswith("http://127.0.0.1:")
     assert httpx.get(f"{address}/api/index", timeout=60).json()["index"]["images"] == 141
     assert httpx.get(f"{address}/", headers={"host": "evil.example"}).status_code == 421
@@ -58,7 +47,7 @@ def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: 
 
 def test_a_host_name_can_be_allowed(trained: Trained) -> None:
     for address in ((), ("--host", "0.0.0.0")):
-        server, url = started("--workspace", trained.workspace, *address, "--allowed-host", "photos.example")
+        server, url = serve("--workspace", trained.workspace, *address, "--allowed-host", "photos.example")
         try:
             own = url.replace("0.0.0.0", "127.0.0.1")
             for host, status in (("photos.example", 200), ("localhost", 200), ("evil.example", 421)):

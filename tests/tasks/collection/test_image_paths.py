@@ -23,6 +23,11 @@ NFD = unicodedata.normalize("NFD", "señal.jpg")
         ("SUB/C.Jpg", "", "sub/c.jpg"),
         ("a", "", "a.jpg"),
         (r"SUB\c", "./", "sub/c.jpg"),
+        (" a.jpg ", "", "a.jpg"),
+        (r" .\SUB\c", "", "sub/c.jpg"),
+        ("%61.jpg", "", "a.jpg"),
+        ("100%.jpg", "", "100%.jpg"),
+        ("se%C3%B1al.jpg", "", NFD),
         ("notes", "", "notes"),  # no image
         ("../../x.jpg", "sub", "../x.jpg"),
         ("/a.jpg", "sub", "/a.jpg"),
@@ -52,12 +57,13 @@ def test_of_two_spellings_on_disk_each_is_found_by_its_own_name_only() -> None:
         (["a.jpg", "b.jpg", "copy/a.jpg"], ""),
         (["x/y/sub/c.jpg"], "x/y/"),
         (["b/a.jpg", "a/a.jpg"], "a/"),
+        (["x/d e.jpg"], "x/"),
         (["other.jpg"], ""),
         ([], ""),
     ],
 )
 def test_the_folder_of_most_names(paths: list[str], folder: str) -> None:
-    assert ImagePaths(paths).folder_of({"a.jpg", "b.jpg", "sub/c.jpg"}) == folder
+    assert ImagePaths(paths).folder_of({"a.jpg", " b.jpg", "sub/c.jpg", "d%20e.jpg"}) == folder
 
 
 @pytest.mark.parametrize("name", ["A.JPG", "cat", "CAT.jpg"])
@@ -68,11 +74,12 @@ def test_a_name_that_fits_several_images_finds_none(name: str) -> None:
 
 
 def test_inexact_names_are_reported() -> None:
-    paths = ImagePaths(["a.jpg", "b.jpg", "c.jpg"])
-    items = [Item(name, paths.find(name)) for name in ("A.jpg", "b", "c.jpg")]
+    paths = ImagePaths(["a.jpg", "b.jpg", "c.jpg", "d e.jpg"])
+    items = [Item(name, paths.find(name)) for name in ("A.jpg", "b", "c.jpg", "d%20e.jpg ")]
     assert [(problem.item, problem.detail) for problem in paths.inexact(items)] == [
         ("a.jpg", "used for 'A.jpg', which does not exist"),
         ("b.jpg", "used for 'b', which does not exist"),
+        ("d e.jpg", "used for 'd%20e.jpg ', which does not exist"),
     ]
 
 

@@ -39,6 +39,13 @@ def test_poor_guesses_are_not_made(missing: str, unlisted: list[str]) -> None:
     assert suggest_files([missing], unlisted, {}, {}) == {}
 
 
+def test_a_path_of_another_computer_is_no_dead_end() -> None:
+    table = "image,caption\n/home/anna/photos/a.jpg,A dog .\n"
+    files = files_of({"t.csv": table, **pictures("sub/a.jpg")})
+    (refused,) = gather(files, files, None, CollectionConfig(), workers=1, progress=silent).refused
+    assert (refused.kind, "did you mean sub/a.jpg?" in refused.detail) == ("outside-collection", True)
+
+
 def test_many_missing_files_among_many_others_take_no_long_time() -> None:
     missing = [f"{'x' * (n % 50)}-gone.jpg" for n in range(20_000)]
     assert suggest_files(missing, [f"{'y' * (n % 50)}{n // 50 * 'z'}.jpg" for n in range(2000)], {}, {}) == {}

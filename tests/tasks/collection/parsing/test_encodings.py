@@ -1,6 +1,6 @@
 import pytest
 
-from tasks.collection.parsing.encodings import WESTERN, detect_encoding, utf16_without_bom
+from tasks.collection.parsing.encodings import WESTERN, common_encoding, detect_encoding, utf16_without_bom
 
 CAPTIONS = {
     "Собака бежит по песчаному пляжу": ("cp1251", "koi8_r", "cp866"),
@@ -31,6 +31,18 @@ def test_captions_in_many_languages_are_read_as_they_were_written(text: str, lin
             assert data.decode(found) == data.decode(encoding)
 
 
+def test_short_texts_are_read_in_their_common_encoding() -> None:
+    for encoding, texts in {
+        "tis_620": ["รถสีแดงในเมือง", "ชามผลไม้", "คนที่โต๊ะ", "สุนัขวิ่งบนชายหาด"],
+        "cp1256": ["وعاء من الفاكهة", "أشخاص على الطاولة", "كلب يركض على الشاطئ"],
+    }.items():
+        found = common_encoding([b"plain", *(text.encode(encoding) for text in texts)])
+        assert found is not None
+        assert [text.encode(encoding).decode(found) for text in texts] == texts
+    assert common_encoding([b"plain", "\u00e9".encode()]) is None
+    assert common_encoding(["un café".encode("cp1252")]) is None
+
+
 @pytest.mark.parametrize("data", [bytes(range(128, 256)), b"\x81\x8d\x8f\x90\x9d" * 9])
 def test_what_reads_like_no_language_is_not_guessed(data: bytes) -> None:
     assert detect_encoding(data) is None
@@ -41,13 +53,17 @@ def test_a_few_accents_are_western() -> None:
 
 
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
-@pytest.mark.parametrize("text", ["A dog on a beach\r\nAgain\r\n", "一只狗在沙滩上奔跑\n高大的树木\n"])
+@pytest.mark.parametrize(
+    "text",
+    ["A dog\r\nAgain\r\n", "一只狗在沙滩上奔跑\n高大的树木\n", "собака бежит", "a.jpg,μια γάτα\n"],
+)
 def test_utf16_is_recognised_without_bom(encoding: str, text: str) -> None:
     assert utf16_without_bom(text.encode(encoding)) == encoding
 
 
 @pytest.mark.parametrize(
-    "data", [b"", b"a dog", b"a\0b", b"image,caption\n0.jpg,\0\0\0\0", bytes(8), b"\xff\xd8\0\1\0\0"]
+    "data",
+    [b"", b"a dog", b"a\0b", b"image,caption\n0.jpg,\0\0\0\0", b"do\0g and a cat", bytes(8), b"\xff\xd8\0\1\0\0"],
 )
 def test_other_bytes_are_not_utf16(data: bytes) -> None:
     assert utf16_without_bom(data) is None

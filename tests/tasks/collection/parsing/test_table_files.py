@@ -95,6 +95,11 @@ def test_of_two_columns_of_one_name_in_parquet_the_last_is_read_and_that_is_told
         ("t.txt", '{"a": "1", "b": "x"}\n'),
         ("t.ndjson", '{"a": "1", "b": "x"}\n'),
         ("t.json", '[{"a": "1", "b": "x"}]'),
+        ("t.json", "a,b\n1,x\n"),
+        ("t.jsonl", "a\tb\n1\tx\n"),
+        ("t.csv", '{"a": "1", "b": "x"}\n{"a": '),
+        ("t.tsv", '[\n{"a": "1",\n "b": "x"}\n]'),
+        ("t.csv", "[id],a,b\n7,1,x\n"),
         ("t.data", parquet(a=["1"], b=[b"x"])),
     ],
 )
@@ -111,7 +116,16 @@ def test_json_may_map_names_to_captions() -> None:
     ]
 
 
-@pytest.mark.parametrize(("start", "kind"), [(b"PK\x03\x04", "Excel workbook"), (b"\x1f\x8b", "compressed")])
+@pytest.mark.parametrize(
+    ("start", "kind"),
+    [
+        (b"PK\x03\x04", "Excel workbook"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1", "Excel workbook"),
+        (b"\x1f\x8b", "compressed"),
+        (b"<!DOCTYPE html><html>", "web page"),
+        (b"version https://git-lfs.github.com/spec/v1\n", "git lfs pull"),
+    ],
+)
 def test_other_files_named_like_tables_are_one_sentence(start: bytes, kind: str) -> None:
     with pytest.raises(InputError, match=rf"^t\.csv is .*{kind}.*\.$"):
         open_table(files_of({"t.csv": start + b"\0" * 20}), "t.csv", [])

@@ -21,8 +21,15 @@ def test_windows_1252_is_told_with_its_first_line_and_spares_the_utf8_lines() ->
     problems: list[Problem] = []
     data = "plain\nnaïve €\n".encode("cp1252") + "日本 café\n".encode() + "“café”".encode("cp1252")
     assert decode_text(data, "captions.txt", problems) == "plain\nnaïve €\n日本 café\n“café”"
-    detail = "2 lines not in UTF-8, read as Windows-1252"
+    detail = "2 lines not in UTF-8, read as Windows-1252; if the text looks wrong, use --encoding"
     assert problems == [Problem("encoding-fallback", "captions.txt", detail, 2)]
+
+
+@pytest.mark.parametrize("family", ["UTF-16", "UTF-32"])
+def test_byte_order_marks_are_read_and_told(family: str) -> None:
+    problems: list[Problem] = []
+    assert decode_text("A dog .".encode(family), "f", problems) == "A dog ."
+    assert problems == [Problem("encoding-fallback", "f", f"the file was read as {family}, not UTF-8", 1)]
 
 
 @given(st.binary())
@@ -34,7 +41,7 @@ def test_any_bytes_are_some_text_and_keep_their_lines(data: bytes) -> None:
         assert "--encoding" in str(error)  # noqa: PT017  only some bytes raise it
         return
     assert is_unicode(text)
-    assert "UTF-16" in str(problems) or text.count("\n") == data.count(b"\n")
+    assert "read as UTF-" in str(problems) or text.count("\n") == data.count(b"\n")
     assert len(problems) <= 1
 
 

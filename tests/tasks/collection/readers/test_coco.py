@@ -38,6 +38,12 @@ def test_ids_are_the_datasets_own_and_captions_join_by_them(folder: str, source:
     assert {image.split for image in collection.images} <= {"train", "validation", "test"}
 
 
+def test_json_may_be_utf16() -> None:
+    collection = collect(files_of({"data.json": BASIC.encode("utf-16"), **pictures("a.jpg", "b.jpg")}))
+    assert captions(collection) == {"1152921504606846977": ("A cat .",), "139": ("A dog .", "Again .")}
+    assert kinds(collection) == {"encoding-fallback": 1}
+
+
 def test_images_may_lie_under_another_root() -> None:
     reading = read_collection(files_of({"captions.json": BASIC}), files_of(pictures("x/a.jpg", "x/b.jpg")))
     assert [item.path for item in reading.items] == ["x/a.jpg", "x/b.jpg"]

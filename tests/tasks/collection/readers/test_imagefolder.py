@@ -60,6 +60,8 @@ def test_lists_nulls_and_repeated_rows_are_the_captions_of_one_image() -> None:
         (("train", "validation", "test"), ["train", "validation", "test"]),
         (("training", "val", "testing"), ["train", "validation", "test"]),
         (("train", "dev"), ["train", "validation"]),
+        (("Train", "Val"), ["train", "validation"]),
+        (("train2017", "val2017"), ["train", "validation"]),
         (("train", "elsewhere", "test"), ["train", None, "test"]),
     ],
 )

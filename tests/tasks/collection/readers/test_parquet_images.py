@@ -72,6 +72,7 @@ def test_what_is_no_image_is_refused(tmp_path: Path) -> None:
         ("a.parquet/image/1", "missing-image"),
         ("a.parquet/image/0", "unreadable-image"),
     ]
+    assert "its row has no image" in collection.refused[0].detail
 
 
 def test_a_row_group_is_read_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

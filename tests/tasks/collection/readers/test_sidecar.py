@@ -12,7 +12,7 @@ from tasks.collection.records import Files, Problem
 from tasks.errors import InputError
 from tests.tasks.collection.making import captions, collect, files_of, kinds, picture, pictures
 
-LINE = st.text(st.characters(codec="utf-8", exclude_characters="\n\r\ufeff"), min_size=1).map(str.strip).filter(bool)
+LINE = st.text(st.characters(codec="utf-8", exclude_characters="\0\n\r\ufeff"), min_size=1).map(str.strip).filter(bool)
 
 
 def read(files: Files) -> tuple[dict[str, tuple[str, ...]], list[Problem]]:
@@ -54,6 +54,13 @@ def test_windows_1252_is_told() -> None:
     found, problems = read(files_of({"a.txt": "A café .".encode("cp1252"), "a.jpg": b""}))
     assert found == {"a.jpg": ("A café .",)}
     assert [(problem.kind, problem.item) for problem in problems] == [("encoding-fallback", "a.txt")]
+
+
+def test_short_files_share_their_encoding() -> None:
+    texts = ["รถสีแดงในเมือง", "ชามผลไม้", "คนที่โต๊ะ", "สุนัขวิ่งบนชายหาด"]
+    contents = {f"{number}.txt": text.encode("tis-620") for number, text in enumerate(texts)}
+    found, _ = read(files_of({**contents, **{f"{number}.jpg": b"" for number in range(4)}}))
+    assert list(found.values()) == [(text,) for text in texts]
 
 
 def test_two_images_of_one_name_share_their_captions_and_that_is_told() -> None:

@@ -171,7 +171,9 @@ def test_columns_may_be_named() -> None:
         ("image,title,text\na.jpg,x,y", {}, "contains the captions \\(title, text\\); .* --caption-column"),
         ("image,caption,captions\na.jpg,x,y", {}, "contains the captions \\(caption, captions\\); name it"),
         ("image,label,lang\na.jpg,x,y", {}, "contains the captions \\(label, lang\\); name it"),
-        ("image\na.jpg", {}, "contains the captions \\(there is no other column\\); name it"),
+        ("image\na.jpg", {}, "t.csv has a single column; give a table of image names and captions"),
+        ("a.jpg a dog\nb.jpg a cat", {}, "t.csv has a single column"),
+        ("a.jpg,a dog\nb.jpg,a cat", {}, "t.csv has no header; name its columns in a first line"),
         ("image,caption\na.jpg,x", {"image": "img"}, "no column 'img'; set --image-column to image or caption"),
         ("image,caption\na.jpg,x", {"caption": "text"}, "no column 'text'; set --caption-column to caption"),
         ("image,caption\na.jpg,x", {"caption": "image"}, "no column 'image'"),
@@ -223,7 +225,10 @@ TABLE = "image,caption\na.jpg,A dog .\n"
         ({"t.csv": "image,label\na.jpg,dog\n", "a.jpg": ""}, False),
         ({"t.parquet": "PAR1", "a.jpg": ""}, False),
         ({"sub/t.csv": TABLE, "a.jpg": ""}, False),
-        ({"t.json": TABLE, "a.jpg": ""}, False),
+        ({"t.json": TABLE, "a.jpg": ""}, True),
+        ({"t.json": "{}", "a.jpg": ""}, False),
+        ({"t.md": TABLE, "a.jpg": ""}, False),
+        ({"t.md": TABLE}, True),
     ],
 )
 def test_a_folder_is_a_table_if_the_one_in_its_root_has_both_columns(
