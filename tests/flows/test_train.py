@@ -422,7 +422,7 @@ def test_a_training_that_ends_early_registers_nothing(
 
 def test_a_rate_at_which_training_diverges_is_never_the_best(trained_copy: Trained) -> None:
     sentence = trained_copy.train("candidates=[v_v]", "v_v.learning_rate=1e30").sentence
-    assert "Training collapsed: all images got nearly the same embedding; lower the learning rate" in sentence
+    assert "Training collapsed: all images got nearly the same embedding; lower learning_rate" in sentence
     assert registered_versions(trained_copy.workspace) == [1]
 
 
@@ -442,7 +442,7 @@ def test_a_candidate_that_cannot_win_is_stopped(trained_copy: Trained, monkeypat
     (candidate,) = (each for each in outcome.answer["candidates"] if each["method"] == "regression")
     assert beaten == [pytest.approx(candidate["metrics"]["ndcg_auc"] - 0.5, abs=0.6)]
     assert isinstance(beaten[0], int)
-    assert "(V,V) was stopped after 2 of 9 refreshes" in Path(outcome.answer["report"]).read_text(encoding="utf-8")
+    assert "(V,V) was stopped after refresh 2 of 9" in Path(outcome.answer["report"]).read_text(encoding="utf-8")
     trained_copy.train(*long, "stop_hopeless=false")
     assert beaten[1:] == [None]
 
