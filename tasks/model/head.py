@@ -70,10 +70,11 @@ class Kernel(nn.Module):
     φ = normalise([c, y/‖y‖]), D = 1 + T. The certainty c = 0.35 ln(‖y‖ / usual_length), clipped to ±0.5, grows with
     the confidence of the prediction; as the first coordinate it is part of every prefix of φ.
 
-    Landmarks are training images, and their y is longer than that of unseen images, because the weights were fitted on
-    them. So that both are treated alike, their certainty is computed from unseen_length_M, the length of the prediction
-    by weights fitted without the image (NaN if unknown). Scaled landmarks are prepared once, since scaling them takes
-    far longer than a single query.
+    Landmarks are training images. Their y is longer than that of unseen images, and its last coordinates, which predict
+    least, are larger, because the weights were fitted on them. So that both are treated alike, their certainty is
+    computed from unseen_length_M, the length of the prediction by weights fitted without the image (NaN if unknown),
+    and their y is multiplied by unseen_scale_T. Scaled landmarks are prepared once, since scaling them takes far longer
+    than a single query.
     """
 
     scale_C: Tensor
@@ -81,6 +82,7 @@ class Kernel(nn.Module):
     weight_MT: Tensor
     usual_length: Tensor
     unseen_length_M: Tensor
+    unseen_scale_T: Tensor
     scaled_MC: Tensor
     squared_M: Tensor
 
@@ -91,6 +93,7 @@ class Kernel(nn.Module):
         self.register_buffer("weight_MT", weight_MT.float())
         self.register_buffer("usual_length", torch.ones(()))
         self.register_buffer("unseen_length_M", torch.full((len(landmark_MC),), torch.nan))
+        self.register_buffer("unseen_scale_T", torch.ones(weight_MT.shape[1]))
         self._prepare()
         nn.Module.register_load_state_dict_post_hook(self, lambda head, _keys: head._prepare())
 
@@ -117,10 +120,11 @@ class Kernel(nn.Module):
             kernel_BM = self._kernel(descriptor_SC)
             target_BT = kernel_BM @ self.weight_MT
             length_B1 = target_BT.norm(dim=1, keepdim=True).clamp(min=MIN_LENGTH)
-            unseen_B1 = length_B1 * self._unseen_factor(kernel_BM, length_B1)
-            certainty_B1 = CERTAINTY_SCALE * (unseen_B1 / self.usual_length).log()
+            is_landmark_B1, factor_B1 = self._unseen_factor(kernel_BM, length_B1)
+            certainty_B1 = CERTAINTY_SCALE * (length_B1 * factor_B1 / self.usual_length).log()
+            direction_BT = F.normalize(torch.where(is_landmark_B1, target_BT * self.unseen_scale_T, target_BT), dim=1)
             return F.normalize(
-                torch.cat([certainty_B1.clamp(-CERTAINTY_LIMIT, CERTAINTY_LIMIT), target_BT / length_B1], dim=1), dim=-1
+                torch.cat([certainty_B1.clamp(-CERTAINTY_LIMIT, CERTAINTY_LIMIT), direction_BT], dim=1), dim=-1
             )
 
     def predict(self, descriptor_BC: Tensor) -> Tensor:
@@ -130,12 +134,12 @@ class Kernel(nn.Module):
     def _kernel(self, descriptor_BC: Tensor) -> Tensor:
         return gaussian(descriptor_BC.float() * self.scale_C, self.scaled_MC, self.squared_M)
 
-    def _unseen_factor(self, kernel_BM: Tensor, length_B1: Tensor) -> Tensor:
-        """Return what ‖y‖ is multiplied by: 1, but for an image that is a landmark unseen_length_M / ‖y‖."""
+    def _unseen_factor(self, kernel_BM: Tensor, length_B1: Tensor) -> tuple[Tensor, Tensor]:
+        """Return which images are landmarks, and what ‖y‖ is multiplied by: unseen_length_M / ‖y‖ for these, else 1."""
         nearest_B, landmark_B = kernel_BM.detach().max(dim=1)
         unseen_B1 = self.unseen_length_M[landmark_B, None]
         is_landmark_B1 = (nearest_B[:, None] > SAME_IMAGE) & unseen_B1.isfinite()
-        return torch.where(is_landmark_B1, unseen_B1 / length_B1.detach(), 1.0)
+        return is_landmark_B1, torch.where(is_landmark_B1, unseen_B1 / length_B1.detach(), 1.0)
 
 
 def gaussian(x_NC: Tensor, y_MC: Tensor, squared_M: Tensor | None = None) -> Tensor:

@@ -22,8 +22,9 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
         tensors = load_file(folder / WEIGHTS)
         backbone = create_backbone(config.backbone, pretrained=False)
         model = SceneModel(config, backbone, _empty_head(config))
-        if isinstance(model.head, Kernel):  # models of earlier versions lack it
+        if isinstance(model.head, Kernel):  # models of earlier versions lack them
             tensors.setdefault("head.unseen_length_M", model.head.unseen_length_M)
+            tensors.setdefault("head.unseen_scale_T", model.head.unseen_scale_T)
         model.load_state_dict(tensors)
     except Exception as error:
         raise InputError(

@@ -85,5 +85,5 @@ def _fit(
         seed=seed,
     )
     fit = best_of(ridge.heads(config.penalties), score)
-    fit.head.unseen_length_M.copy_(ridge.unseen_lengths(fit.penalty, fit.head))
+    ridge.treat_as_unseen(fit.penalty, fit.head)
     return fit

@@ -109,11 +109,12 @@ def test_an_image_far_from_every_landmark_has_a_place_of_least_certainty() -> No
     torch.testing.assert_close(embedding_BD, torch.eye(1 + DIMENSION)[:1] * -1)
 
 
-def test_a_landmark_has_the_certainty_of_an_unseen_image_and_its_own_direction() -> None:
+def test_a_landmark_has_the_certainty_and_the_spread_of_an_unseen_image() -> None:
     head = tiny_kernel()
     descriptor_BC = torch.cat([head.landmark_MC.float() + 1e-4, random(2, 8, seed=3)])
     as_fitted_BD = head(descriptor_BC, torch.arange(7), 7)
     head.unseen_length_M.copy_(torch.tensor([1.0, 0.7, 1.3, torch.nan, 1.1]))
+    head.unseen_scale_T.copy_(torch.linspace(2, 0.5, DIMENSION))
     embedding_BD = head(descriptor_BC, torch.arange(7), 7)
     certainty_M = (embedding_BD[:, 0] / embedding_BD[:, 1:].norm(dim=1))[:5]
     expected_M = 0.35 * head.unseen_length_M.log()
@@ -121,9 +122,10 @@ def test_a_landmark_has_the_certainty_of_an_unseen_image_and_its_own_direction()
     torch.testing.assert_close(certainty_M[known_M], expected_M[known_M], atol=1e-4, rtol=0)
     torch.testing.assert_close(embedding_BD[~torch.tensor([*known_M, False, False])], as_fitted_BD[[3, 5, 6]])
     directions = [
-        value_BD[:, 1:] / value_BD[:, 1:].norm(dim=1, keepdim=True) for value_BD in (embedding_BD, as_fitted_BD)
+        value_BD / value_BD.norm(dim=1, keepdim=True)
+        for value_BD in (embedding_BD[:5, 1:], as_fitted_BD[:5, 1:] * head.unseen_scale_T)
     ]
-    torch.testing.assert_close(*directions)
+    torch.testing.assert_close(*(value_BD[known_M] for value_BD in directions), atol=1e-4, rtol=0)
 
 
 def test_a_kernel_takes_one_descriptor_an_image() -> None:
@@ -136,7 +138,8 @@ def test_landmarks_are_scaled_once_also_after_loading(monkeypatch: pytest.Monkey
     head, other, descriptor_BC = tiny_kernel(), tiny_kernel(), random(3, 8, seed=3)
     other.scale_C.mul_(2)
     head.load_state_dict(other.state_dict())
-    assert head.state_dict().keys() == {"scale_C", "landmark_MC", "weight_MT", "usual_length", "unseen_length_M"}
+    kept = {"scale_C", "landmark_MC", "weight_MT", "usual_length", "unseen_length_M", "unseen_scale_T"}
+    assert head.state_dict().keys() == kept
     squared_BM = ((descriptor_BC[:, None] - head.landmark_MC.float()) * other.scale_C).square().sum(2)
     monkeypatch.setattr(head, "landmark_MC", None)
     torch.testing.assert_close(head.predict(descriptor_BC), (-squared_BM).exp() @ head.weight_MT)

@@ -9,6 +9,7 @@ from tasks.model.head import Kernel, Projection
 from tasks.training import ridge
 from tasks.training.config import RegressionConfig
 from tasks.training.ridge import KernelRidge, best_of, caption_space, kernel_ridge, linear_heads
+from tests.tasks.evaluation.test_jackknife import population
 from tests.tasks.model.making import random, tiny_projection
 
 PENALTIES = (0.1, 1.0, 10.0)
@@ -137,16 +138,18 @@ def ridge_of(images: int, landmarks: int | None) -> KernelRidge:
 
 
 @pytest.mark.parametrize("penalty", PENALTIES)
-def test_the_length_of_an_unseen_image_is_that_of_a_fit_without_it(penalty: float) -> None:
+def test_the_prediction_of_an_unseen_image_is_that_of_a_fit_without_it(penalty: float) -> None:
     train_NC = random(30, 8).half().double().numpy()
     kernel_NN = slow_kernel(train_NC, train_NC, train_NC)
     whole = ridge_of(30, landmarks=None)
     ((_, head),) = whole.heads([penalty])
-    for image, length in enumerate(whole.unseen_lengths(penalty, head).tolist()):
+    fitted_NT, unseen_NT = whole.predictions(penalty, head)
+    np.testing.assert_allclose(fitted_NT, kernel_NN @ head.weight_MT.numpy(), atol=1e-3)
+    for image, unseen_T in enumerate(unseen_NT.numpy()):
         others = np.delete(np.arange(30), image)
         system_OO = kernel_NN[np.ix_(others, others)] + penalty * np.eye(29)
         weight_OT = np.linalg.solve(system_OO, target(30)[others])
-        assert length == pytest.approx(np.linalg.norm(kernel_NN[image, others] @ weight_OT), rel=1e-3)
+        np.testing.assert_allclose(unseen_T, kernel_NN[image, others] @ weight_OT, atol=1e-3)
 
 
 def test_with_landmarks_too() -> None:
@@ -157,40 +160,48 @@ def test_with_landmarks_too() -> None:
     landmark_MC = head.landmark_MC.double().numpy()
     kernel_NM, kernel_MM = slow_kernel(train_NC, landmark_MC, train_NC), slow_kernel(landmark_MC, landmark_MC, train_NC)
     rows = [int(np.flatnonzero((train_NC == row).all(1))[0]) for row in landmark_MC]
-    for row, length in zip(rows, whole.unseen_lengths(1.0, head).tolist(), strict=True):
+    for row, unseen_T in zip(rows, whole.predictions(1.0, head)[1].numpy(), strict=True):
         others = np.delete(np.arange(60), row)
         left_MM = kernel_NM[others].T @ kernel_NM[others] + kernel_MM
         weight_MT = np.linalg.solve(left_MM, kernel_NM[others].T @ target(60)[others])
-        assert length == pytest.approx(np.linalg.norm(kernel_NM[row] @ weight_MT), rel=1e-2)
+        np.testing.assert_allclose(unseen_T, kernel_NM[row] @ weight_MT, atol=1e-2)
 
 
 def test_the_blocks_of_an_inverse_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     whole = ridge_of(30, landmarks=None)
     ((_, head),) = whole.heads([1.0])
-    expected_M = whole.unseen_lengths(1.0, head)
+    expected = whole.predictions(1.0, head)
     monkeypatch.setattr(ridge, "BLOCK", 7)
-    torch.testing.assert_close(whole.unseen_lengths(1.0, head), expected_M)
+    torch.testing.assert_close(whole.predictions(1.0, head), expected)
 
 
-def test_train_and_unseen_images_have_the_same_certainty_on_average() -> None:
-    """With certainty from the fit itself, train images filled the results of words."""
-    descriptor_NC = random(400, 64).half().float()
-    target_NT = (descriptor_NC @ random(64, 9, seed=1)).numpy() + np.random.default_rng(2).normal(size=(400, 9))
-    options = {"block_channels": (40, 24), "bandwidth": 0.7, "landmarks": None, "seed": 0}
-    fit = kernel_ridge(descriptor_NC[:200], target_NT[:200], **options)
+def test_train_and_unseen_images_are_treated_alike() -> None:
+    """By the fit itself, words found train images alone, and images too few of them."""
+    tfidf_NV, features_NC, _ = population(600)
+    descriptor_NC = torch.from_numpy(features_NC).half().float()
+    target_NT = caption_space(csr_array(tfidf_NV[:200]), 30, seed=0).target_NT
+    options = {"block_channels": (25, 15), "bandwidth": 0.7, "landmarks": None, "seed": 0}
+    fit = kernel_ridge(descriptor_NC[:200], target_NT, **options)
     ((_, head),) = fit.heads([0.1])
     head.calibrate(descriptor_NC[200:])
 
-    def certainty() -> list[float]:
-        parts = descriptor_NC.split(200)
-        return [float(head(part, torch.arange(200), 200)[:, 0].median()) for part in parts]
+    def measure() -> tuple[float, float, float]:
+        """Return the median certainty of train and of unseen images, and the share of train images in results."""
+        train_ND, unseen_ND, query_ND = (head(part, torch.arange(200), 200) for part in descriptor_NC.split(200))
+        first_QK = (query_ND @ torch.cat([train_ND, unseen_ND]).T).topk(10).indices
+        return float(train_ND[:, 0].median()), float(unseen_ND[:, 0].median()), float((first_QK < 200).float().mean())
 
-    before, unseen = certainty()
-    head.unseen_length_M.copy_(fit.unseen_lengths(0.1, head))
-    after, still = certainty()
-    assert before > unseen + 0.05
+    before, unseen, share_before = measure()
+    fitted_NT, unseen_NT = (each_NT / each_NT.norm(dim=1, keepdim=True) for each_NT in fit.predictions(0.1, head))
+    fit.treat_as_unseen(0.1, head)
+    after, still, share = measure()
+    assert before > unseen + 0.1
     assert after == pytest.approx(unseen, abs=0.03)
     assert still == unseen
+    expected_T = (unseen_NT.square().mean(0) / fitted_NT.square().mean(0)) ** 0.75
+    torch.testing.assert_close(head.unseen_scale_T.double(), expected_T, rtol=1e-4, atol=0)
+    assert head.unseen_scale_T[:5].mean() > 1 > head.unseen_scale_T[-5:].mean()
+    assert share_before + 0.03 < share < 0.5
 
 
 def test_the_same_seed_gives_the_same_landmarks() -> None:
