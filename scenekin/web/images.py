@@ -12,6 +12,8 @@ from scenekin.web.errors import ErrorResponse
 from scenekin.web.parameters import ImageId
 from scenekin.web.served_index import CurrentIndexDep, ServedIndex
 from scenekin.web.thumbnails import SIDE, ByteCache, JpegSize, render
+from tasks.collection.image_names import EXTENSION
+from tasks.images.signatures import image_type
 
 router = APIRouter(tags=["images"])
 
@@ -55,7 +57,12 @@ async def image(
 
 
 def _original(data: bytes, name: str, headers: dict[str, str]) -> Response:
-    """Return a file under its own name. Browsers never interpret it as anything but a picture."""
+    """Return a file under its own name. Browsers never interpret it as anything but a picture.
+
+    An image inside a Parquet file has no name of its own; it gets the extension of its type.
+    """
+    if not EXTENSION.search(name) and (found := image_type(data)):
+        name = f"{name}.{found.lower()}"
     kind, _ = guess_type(name)
     displayed = kind in DISPLAYED
     disposition = f"{'inline' if displayed else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}"
