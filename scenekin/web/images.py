@@ -14,6 +14,8 @@ from scenekin.web.errors import ErrorResponse
 from scenekin.web.parameters import ImageId
 from scenekin.web.served_index import CurrentIndexDep, ServedIndex
 from scenekin.web.thumbnails import SIDE, ByteCache, render
+from tasks.collection.image_names import EXTENSION
+from tasks.images.signatures import image_type
 
 router = APIRouter(tags=["images"])
 
@@ -60,7 +62,12 @@ async def image(
 
 
 def _original(data: bytes, name: str, headers: dict[str, str]) -> Response:
-    """Return a file under its own name. Browsers never interpret it as anything but an image."""
+    """Return a file under its own name. Browsers never interpret it as anything but an image.
+
+    An image inside a Parquet file has no name of its own; it gets the extension of its type.
+    """
+    if not EXTENSION.search(name) and (found := image_type(data)):
+        name = f"{name}.{found.lower()}"
     kind, _ = guess_type(name)
     displayed = kind in DISPLAYED
     disposition = f"{'inline' if displayed else 'attachment'}; filename*=UTF-8''{quote(name, safe='')}"

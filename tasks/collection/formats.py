@@ -17,7 +17,7 @@ from tasks.collection.readers.imagefolder import ImageFolder
 from tasks.collection.readers.karpathy import Karpathy
 from tasks.collection.readers.parquet_images import ParquetImages
 from tasks.collection.readers.sidecar import Sidecar
-from tasks.collection.readers.table import Table
+from tasks.collection.readers.table import Table, why_not_a_table
 from tasks.collection.readers.takeout import Takeout
 from tasks.collection.readers.visual_genome import VisualGenome
 from tasks.collection.records import Files, Problem, Reader, Reading
@@ -64,7 +64,7 @@ def _unused_columns(format: str, config: CollectionConfig) -> Iterator[Problem]:
 
 
 def _detect(files: Files, images: Files, config: CollectionConfig) -> Reader:
-    if not FOLDER.recognises(images) and PARQUET_IMAGES.recognises(files):
+    if _images_are_inside(files, images, config):
         return PARQUET_IMAGES
     candidates = [reader for reader in SPECIFIC if reader.recognises(files)] or _general(files, config)
     if len(candidates) > 1:
@@ -78,6 +78,14 @@ def _detect(files: Files, images: Files, config: CollectionConfig) -> Reader:
         f"No images and no captions in a known format ({', '.join(READERS)}) found; "
         "give the folder that contains the images."
     )
+
+
+def _images_are_inside(files: Files, images: Files, config: CollectionConfig) -> bool:
+    """Return whether Parquet files contain the images: there are no others, or the one file given names none."""
+    others = FOLDER.recognises(images)
+    if (others and len(files.paths) > 1) or not PARQUET_IMAGES.recognises(files):
+        return False
+    return not others or why_not_a_table(files, files.paths[0], config) is not None
 
 
 def _general(files: Files, config: CollectionConfig) -> list[Reader]:

@@ -61,7 +61,7 @@ def test_messages_are_never_written_into_a_file_that_took_a_closed_stream(collec
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
-@pytest.mark.parametrize("command", ["--help", "check --help", "--version", "check . --quiet"])
+@pytest.mark.parametrize("command", ["--help", "check --help", "--version", "--quiet check ."])
 def test_a_full_disk_under_the_output_is_a_sentence(collection: Path, command: str) -> None:
     outcome = shell(f"cd {shlex.quote(str(collection))}; scenekin {command} > /dev/full")
     assert (outcome.code, outcome.err) == (1, "scenekin: Cannot read or write: No space left on device.\n")

@@ -106,6 +106,13 @@ def test_with_image_files_the_table_names_them() -> None:
     assert [item.path for item in read_collection(files, files).items] == ["a.jpg"]
 
 
+def test_a_file_given_by_itself_is_read_though_images_lie_beside_it(tmp_path: Path) -> None:
+    (tmp_path / "t.parquet").write_bytes(parquet(image=[picture("red"), picture("blue")], caption=["x", "y"]))
+    (tmp_path / "a.jpg").write_bytes(picture())
+    collection = gathered(Source(str(tmp_path / "t.parquet")))
+    assert captions(collection) == {"t.parquet/image/0": ("x",), "t.parquet/image/1": ("y",)}
+
+
 def test_a_wrong_column_is_one_sentence() -> None:
     files = files_of({"t.parquet": dataset()})
     assert ParquetImages().recognises(files)
