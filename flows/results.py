@@ -57,7 +57,11 @@ class CandidateMetrics(MethodMetrics):
 
 
 class TrainResult(FlowResult):
-    """`scenekin train --json`. `warning` says so if the model does not clearly beat the best untrained baseline."""
+    """`scenekin train --json`. `warning` says so if the model does not clearly beat the best untrained baseline.
+
+    `champion` is the version in use if its model is another, `to_champion` the difference from it on the validation
+    split, None where the two cannot be compared on it.
+    """
 
     run_id: str
     model: ModelVersion
@@ -66,6 +70,8 @@ class TrainResult(FlowResult):
     metrics: dict[str, dict[str, float | None]]
     promoted: bool
     reason: str
+    champion: int | None
+    to_champion: Difference | None
     warning: str | None
     report: str
     problem_counts: dict[str, int]
@@ -97,12 +103,15 @@ class IndexResult(FlowResult):
 
 
 class EvaluateResult(FlowResult):
-    """`scenekin evaluate --json`.
+    """`scenekin evaluate --json`: the model by the method `method`, and other methods beside it.
 
-    Relevance and baselines are fitted on the split `reference`; a `foreign` model was trained on another collection.
+    `warning` says so if the queries are too few to establish its quality. Relevance and baselines are fitted on the
+    split `reference`; a `foreign` model was trained on another collection.
     """
 
     model: ModelVersion
+    method: str
+    warning: str | None
     split: str
     queries: int
     left_out: int

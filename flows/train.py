@@ -1,15 +1,35 @@
 """Train and register a model on a captioned collection."""
 
+from collections.abc import Mapping
+
 from flows.config import Config
 from flows.results import CandidateMetrics, MethodMetrics, ModelVersion, TrainResult
 from flows.run import open_run
 from flows.steps import Prepared, prepare, read, report_on
 from storage.artifacts import Artifact, narrow, seconds_of
+from storage.models import ModelRef
 from tasks.caching import Runner
 from tasks.collection.task import problem_counts
-from tasks.evaluation.task import LABELS, Evaluation, best_of, compare_with_baseline, keep_report
+from tasks.evaluation.task import (
+    LABELS,
+    Difference,
+    Evaluation,
+    best_of,
+    compare_models,
+    compare_with_baseline,
+    keep_report,
+)
 from tasks.model.config import PoolingConfig
-from tasks.registry.task import attach_report, candidate_model, model_card, register_model, run_of
+from tasks.registry.task import (
+    Registered,
+    attach_report,
+    candidate_model,
+    log_candidates,
+    model_card,
+    other_champion,
+    register_model,
+    run_of,
+)
 from tasks.surrogate.task import find_neighbours
 from tasks.training.inputs import TrainingData
 from tasks.training.task import (
@@ -54,18 +74,9 @@ def train(
         title, labels = "Candidates on the validation split", ", ".join(LABELS[method] for method in models)
         evaluation, report = report_on(run, prepared, models, title, labels, notes, config)
         best = max(models, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
-        registered = run.action(
-            register_model,
-            run.workspace,
-            run_of(run.workspace, trained[best]),
-            best,
-            models,
-            config.model_dump_json(),
-            evaluation.metrics(best),
-            model_card(run.workspace, best, models, prepared.collection, report, config),
-            prepared.collection,
-        )
-        run.action(attach_report, run.workspace, registered.run_id, report, "validation")
+        runs = {method: run_of(run.workspace, artifact) for method, artifact in sound.items()}
+        registered = register_best(run, prepared, best, models, runs, evaluation, report, config)
+        champion = other_champion(run.workspace, registered)
         return TrainResult(
             run_id=registered.run_id,
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
@@ -75,12 +86,64 @@ def train(
             baseline=baseline_metrics(evaluation),
             metrics={"validation": evaluation.metrics(best)},
             promoted="champion" in registered.aliases,
-            reason=registered.reason,
+            reason=registered.reason
+            if registered.is_new
+            else "same model and candidates as before; nothing new was registered",
+            champion=None if champion is None else champion.version,
+            to_champion=compare_with_champion(run, prepared, registered, champion, config.seed),
             warning=compare_with_baseline(evaluation.methods, best),
             report=str(keep_report(run.workspace, report, f"train-{report.key[:8]}")),
             problem_counts=problem_counts(run.workspace, prepared.collection),
             stages=run.reports,
         )
+
+
+def register_best(
+    run: Runner,
+    prepared: Prepared,
+    best: str,
+    models: Mapping[str, ModelRef],
+    runs: Mapping[str, str],
+    evaluation: Evaluation,
+    report: Artifact,
+    config: Config,
+) -> Registered:
+    """Register the best candidate and log to MLflow how all of them did."""
+    space, metrics = run.workspace, {method: evaluation.metrics(method) for method in models}
+    registered = run.action(
+        register_model,
+        space,
+        runs[best],
+        best,
+        models,
+        config.model_dump_json(),
+        metrics[best],
+        model_card(space, best, models, prepared.collection, report, config),
+        prepared.collection,
+        evaluation.doubt,
+    )
+    run.action(attach_report, space, registered.run_id, report, "validation", replace=False)
+    run.action(log_candidates, space, runs, metrics, best, registered.version)
+    return registered
+
+
+def compare_with_champion(
+    run: Runner, prepared: Prepared, registered: Registered, champion: Registered | None, seed: int
+) -> Difference | None:
+    """Return the difference of a model from another that is in use; None where it cannot be told."""
+    if champion is None:
+        return None
+    features = prepared.features[prepared.split]
+    return run.action(
+        compare_models,
+        run.workspace,
+        prepared.collection,
+        features,
+        prepared.split,
+        registered.model,
+        champion.model,
+        seed,
+    )
 
 
 def baseline_metrics(evaluation: Evaluation) -> MethodMetrics | None:

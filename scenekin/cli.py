@@ -25,7 +25,7 @@ from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Workspace
 from scenekin.streams import open_streams, use_utf8
-from storage.errors import WorkspaceError, WorkspaceInUse
+from storage.errors import NoChampion, WorkspaceError, WorkspaceInUse
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -36,6 +36,7 @@ HINTS: dict[type[Exception], str] = {
         " Run `scenekin train COLLECTION --set 'candidates=[regression]'`, "
         "then `scenekin index COLLECTION --model challenger`."
     ),
+    NoChampion: " With `--model challenger` the latest one is used.",
     WorkspaceError: " Choose another with --workspace.",
     WorkspaceInUse: " With --wait the command waits; with --workspace it uses another.",
 }

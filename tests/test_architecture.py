@@ -25,7 +25,7 @@ STAGES = (
 )
 PYFUNC = "tasks.registry.pyfunc"  # executed by MLflow: the one pure module that may import it
 FLOWS_MAY = sys.stdlib_module_names | {
-    *("pydantic", "tasks.caching"),
+    *("pydantic", "tasks.caching", "tasks.errors", "storage.errors"),
     *("storage.settings", "storage.artifacts", "storage.source.tree", "storage.workspace", "storage.models"),
 }
 DEPLOYED = "flows.deployed"  # the one module that imports Prefect

@@ -74,11 +74,11 @@ def evaluate(
 def evaluate_text(result: "EvaluateResult") -> str:
     """The metrics of each method as text."""
     lines = [
-        f"{result.model.name} version {result.model.version} on {result.split}: {result.queries:,} queries, "
-        f"{result.left_out:,} skipped",
+        f"{result.model.name} version {result.model.version}, {result.methods[result.method].label}, on "
+        f"{result.split}: {result.queries:,} queries, {result.left_out:,} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
-    for summary in result.methods.values():
+    for _, summary in sorted(result.methods.items(), key=lambda item: item[0] != result.method):
         aucs = (format_metric(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
         lines.append("  {:32} {:>8} {:>8}".format(summary.label, *aucs))
     for name, words in result.words.items():
@@ -93,12 +93,20 @@ def evaluate_text(result: "EvaluateResult") -> str:
             f"  {result.methods[name].label}, with training images in the index: NDCG AUC "
             f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"
         )
+    return "\n".join([*lines, *_notes(result), f"Report: {short(Path(result.report))}"])
+
+
+def _notes(result: "EvaluateResult") -> list[str]:
+    """What to know about the metrics, one line each."""
+    notes = []
+    if result.warning:
+        notes.append(f"  The quality is not established: {result.warning}")
     if result.foreign:
-        lines.append("  The models were trained on another collection; the baselines are fitted to this one")
+        notes.append("  The models were trained on another collection; the baselines are fitted to this one")
     if result.cut_ranks:
         ranks = ", ".join(map(str, result.cut_ranks))
-        lines.append(f"  R = {ranks} cannot be measured: a query ranks fewer images")
-    return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+        notes.append(f"  R = {ranks} cannot be measured: a query ranks fewer images")
+    return notes
 
 
 def table_text(result: "EvaluateResult") -> str:
@@ -111,7 +119,7 @@ def table_text(result: "EvaluateResult") -> str:
         ndcg = _aligned(format_with_interval(summary.ndcg_auc, summary.ndcg_auc_interval))
         pcc = _aligned(format_with_interval(summary.pcc_auc, summary.pcc_auc_interval))
         lines.append(f"{summary.label:32} {ndcg:23} {pcc}".rstrip())
-    return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+    return "\n".join([*lines, *_notes(result), f"Report: {short(Path(result.report))}"])
 
 
 def _aligned(metric: str) -> str:

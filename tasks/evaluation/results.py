@@ -4,7 +4,7 @@ from pydantic import BaseModel
 
 from tasks.evaluation.mixed import MixedMetrics
 from tasks.evaluation.steering import WordMetrics
-from tasks.evaluation.summary import MethodSummary
+from tasks.evaluation.summary import MethodSummary, doubt_quality
 
 
 class Evaluation(BaseModel):
@@ -12,16 +12,23 @@ class Evaluation(BaseModel):
 
     `left_out` counts the queries without any relevant image; `cut_ranks` exceed the number of ranked images.
     Relevance and baselines are fitted on the split `reference`; `foreign` models were trained on another collection.
+    `evaluated` is the method of the model that the others are set beside; None if candidates are compared.
     """
 
     queries: int
     left_out: int
     reference: str
     foreign: bool
+    evaluated: str | None
     cut_ranks: tuple[int, ...]
     methods: dict[str, MethodSummary]
     words: dict[str, WordMetrics]
     mixed: dict[str, MixedMetrics]
+
+    @property
+    def doubt(self) -> str | None:
+        """Why the queries are too few to establish a model's quality; None if they are not."""
+        return doubt_quality(self.queries, self.methods)
 
     def metrics(self, method: str) -> dict[str, float]:
         """Return a method's defined metrics under names that MLflow accepts."""
