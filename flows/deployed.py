@@ -1,4 +1,8 @@
-"""The flows as Prefect deploys them: each step is a Prefect task, and a run waits for a busy workspace."""
+"""The flows as Prefect deploys them: each step is a Prefect task, and a run waits for a busy workspace.
+
+Errors that are for people to read end a run as failed with their sentence. Prefect would log a traceback of them for
+the task, the flow and the process.
+"""
 
 import logging
 from collections.abc import Callable
@@ -7,17 +11,26 @@ from typing import ParamSpec, TypeVar
 
 from prefect import Flow, Task
 from prefect.cache_policies import NO_CACHE
-from prefect.states import Completed
+from prefect.client.schemas.objects import State
+from prefect.exceptions import FailedRun
+from prefect.logging import get_logger
+from prefect.states import Completed, Failed
 
 from flows.evaluate import evaluate
 from flows.index import index
 from flows.results import FlowResult
 from flows.train import train
+from storage.errors import StorageError
 from tasks.caching import EXECUTE
+from tasks.errors import InputError
 
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R", bound=FlowResult)
+
+EXPECTED = (InputError, StorageError, FloatingPointError, OSError)  # commands end with a sentence on them too
+
+REPEATING = tuple(map(get_logger, ("task_runs", "flow_runs", "engine")))  # a returned Failed to them is an exception
 
 log = logging.getLogger("scenekin")
 
@@ -28,22 +41,39 @@ def run_as_task(name: str, step: Callable[[], T], /, *, cached: bool = False) ->
     Prefect keeps no result: the artifact's folder is the only record.
     """
     outcome: list[T] = []
+    refused: list[Exception] = []
 
-    def run() -> object:
-        outcome.append(step())
+    def run() -> State:
+        try:
+            outcome.append(step())
+        except EXPECTED as error:
+            refused.append(error)
+            return Failed(message=str(error))
         return Completed(name="Cached" if cached else "Completed")
 
     Task(run, name=name, task_run_name=name, cache_policy=NO_CACHE, persist_result=False)()
+    if refused:
+        raise refused[0]
     return outcome[0]
 
 
-def _as_flow(name: str, function: Callable[P, R]) -> Flow[P, R]:
+def _is_news(record: logging.LogRecord) -> bool:
+    """Whether a record says more than that a task (None) or a flow (FailedRun) returned Failed, as its state does."""
+    return not record.exc_info or not isinstance(record.exc_info[1], FailedRun | None)
+
+
+def _as_flow(name: str, function: Callable[P, R]) -> Flow[P, R | State]:
     @wraps(function)
-    def run(*args: P.args, **kwargs: P.kwargs) -> R:
+    def run(*args: P.args, **kwargs: P.kwargs) -> R | State:
         log.setLevel(logging.INFO)  # Prefect shows what this logger emits, and leaves its level as it is
+        for logger in REPEATING:
+            logger.addFilter(_is_news)
         token = EXECUTE.set(run_as_task)
         try:
             result = function(*args, **kwargs)
+        except EXPECTED as error:
+            log.error("%s", error)
+            return Failed(message=str(error))
         finally:
             EXECUTE.reset(token)
         log.info("%s", result.headline)

@@ -9,7 +9,7 @@ from flows.run import open_run
 from flows.steps import prepare, read, report_on
 from tasks.caching import Runtime
 from tasks.collection.task import has_training_captions
-from tasks.evaluation.task import keep_report
+from tasks.evaluation.task import LABELS, keep_report
 from tasks.registry.task import attach_report, find_registered
 
 
@@ -44,6 +44,7 @@ def evaluate(
     ) as run:
         registered = run.action(find_registered, run.workspace, model)
         config = registered_settings(registered.version, registered.config)
+        method = registered.method
         version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
         content = read(run, format, config.with_columns(columns or {}))
         reference = "train" if has_training_captions(run.workspace, content) else split
@@ -53,16 +54,19 @@ def evaluate(
             prepared,
             registered.candidates,
             f"Evaluation on the {split} split",
-            f"model {registered.version}",
-            (registered.reason,),
+            f"version {registered.version}, {LABELS.get(method, method)}",
+            (),
             config,
+            evaluated=method,
             mixed=split != "train",
         )
         run.action(attach_report, run.workspace, registered.run_id, report, split)
         return EvaluateResult(
             model=version,
+            method=method,
             split=split,
-            **dict(evaluation),
+            **evaluation.model_dump(exclude={"evaluated"}),
+            warning=evaluation.doubt,
             report=str(keep_report(run.workspace, report, f"evaluate-{split}-{report.key[:8]}")),
             stages=run.reports,
         )

@@ -65,13 +65,7 @@ def index(
         )
         counts = manifest.changes.model_dump(exclude_none=True)
         return IndexResult(
-            index={
-                "name": name,
-                "version": manifest.version,
-                "images": manifest.images,
-                "captioned": manifest.captioned or 0,
-                **counts,
-            },
+            index=manifest.model_dump(include={"name", "version", "images", "captioned"}) | counts,
             model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
             refused=[refusal.model_dump() for refusal in manifest.refused],
             problem_counts=problem_counts(run.workspace, read_images),

@@ -73,7 +73,9 @@ class Network(BaseModel):
 class TrainResult(FlowResult):
     """`scenekin train --json`; `method` is that of the registered model.
 
-    `warning` is None if the model was trained and is clearly better than the best untrained baseline.
+    `warning` is None if the model was trained and is clearly better than the best untrained baseline. `champion` is the
+    version in use if its model is another, `to_champion` the difference from it on the validation split, None where the
+    two cannot be compared on it.
     """
 
     run_id: str
@@ -84,6 +86,8 @@ class TrainResult(FlowResult):
     metrics: dict[str, dict[str, float | None]]
     promoted: bool
     reason: str
+    champion: int | None
+    to_champion: Difference | None
     warning: str | None
     network: Network
     report: str
@@ -117,13 +121,15 @@ class IndexResult(FlowResult):
 
 
 class EvaluateResult(FlowResult):
-    """`scenekin evaluate --json`.
+    """`scenekin evaluate --json`: the model by the method `method`, and other methods beside it.
 
-    Relevance and baselines are fitted on the split `reference`. If `foreign`, the model was trained on another
-    collection.
+    `warning` is set if the queries are too few to establish its quality. Relevance and baselines are fitted on the
+    split `reference`. If `foreign`, the model was trained on other captions.
     """
 
     model: ModelVersion
+    method: str
+    warning: str | None
     split: str
     queries: int
     left_out: int

@@ -71,11 +71,13 @@ def report_on(
     notes: tuple[str, ...],
     config: Config,
     *,
+    evaluated: str | None = None,
     mixed: bool = False,
 ) -> tuple[Evaluation, Artifact]:
     """Evaluate models and baselines on the prepared split, and write the report.
 
-    With `mixed`, models with a frozen backbone also search the split together with the training images.
+    `evaluated` is the method that the report is about; without it, that is the best. With `mixed`, models with a frozen
+    backbone also search the split together with the training images.
     """
     split, reference, space = prepared.split, prepared.reference, run.workspace
     images, reference_images = (
@@ -106,7 +108,7 @@ def report_on(
         features=prepared.pooled(split, *BASELINE_POOLINGS),
         captions=narrow(space, prepared.collection, f"captions/{split}.parquet"),
     )
-    evaluation = run(evaluate, data, embeddings, models, config.backbone, config.seed)
+    evaluation = run(evaluate, data, embeddings, models, config.backbone, config.seed, evaluated)
     summary = narrow(space, prepared.collection, "summary.json")
     report = run(write_report, evaluation, summary, title, run.source.name, name, notes, config.result_settings())
     return read_evaluation(space, evaluation), report

@@ -1,27 +1,38 @@
 """Train and register a model on a captioned collection."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
 
+from flows.candidates import baseline_metrics, candidate_metrics, choose, train_candidates
 from flows.config import Config
-from flows.results import CandidateMetrics, MethodMetrics, ModelVersion, Network, TrainResult
+from flows.results import ModelVersion, Network, TrainResult
 from flows.run import open_run
 from flows.steps import Prepared, prepare, read, report_on
-from storage.artifacts import Artifact, narrow, seconds_of
+from storage.artifacts import Artifact, seconds_of
+from storage.models import ModelRef
 from tasks.caching import Runner
 from tasks.collection.task import problem_counts
-from tasks.evaluation.task import LABELS, Evaluation, best_of, compare_with_baseline, keep_report
-from tasks.model.config import PoolingConfig, load_config
-from tasks.registry.task import attach_report, candidate_model, model_card, register_model, run_of
-from tasks.surrogate.task import find_neighbours
-from tasks.training.inputs import TrainingData
-from tasks.training.task import (
-    fit_to_memory,
-    score_to_beat,
-    sound_candidates,
-    train_regression_head,
-    train_triplet_head,
-    train_untrained,
+from tasks.evaluation.task import (
+    LABELS,
+    Difference,
+    Evaluation,
+    compare_models,
+    compare_with_baseline,
+    keep_report,
 )
+from tasks.model.config import load_config
+from tasks.registry.task import (
+    Registered,
+    attach_report,
+    candidate_model,
+    log_candidates,
+    model_card,
+    other_champion,
+    register_model,
+    run_of,
+)
+from tasks.training.task import sound_candidates
+
+KNOWN = "same model and candidates as before; nothing new was registered"
 
 
 def train(
@@ -57,18 +68,9 @@ def train(
         title, labels = "Candidates on the validation split", ", ".join(LABELS[method] for method in models)
         evaluation, report = report_on(run, prepared, models, title, labels, notes, config)
         best = choose(evaluation, models)
-        registered = run.action(
-            register_model,
-            run.workspace,
-            run_of(run.workspace, trained[best]),
-            best,
-            models,
-            config.model_dump_json(),
-            evaluation.metrics(best),
-            model_card(run.workspace, best, models, prepared.collection, report, config),
-            prepared.collection,
-        )
-        run.action(attach_report, run.workspace, registered.run_id, report, "validation")
+        runs = {method: run_of(run.workspace, artifact) for method, artifact in sound.items()}
+        registered = register_best(run, prepared, best, models, runs, evaluation, report, config)
+        champion = other_champion(run.workspace, registered)
         return TrainResult(
             run_id=registered.run_id,
             method=best,
@@ -79,7 +81,9 @@ def train(
             baseline=baseline_metrics(evaluation),
             metrics={"validation": evaluation.metrics(best)},
             promoted="champion" in registered.aliases,
-            reason=registered.reason,
+            reason=registered.reason if registered.is_new else KNOWN,
+            champion=None if champion is None else champion.version,
+            to_champion=compare_with_champion(run, prepared, registered, champion, config.seed),
             warning=compare_with_baseline(evaluation.methods, best),
             network=Network.of(load_config(run.workspace.root / models[best].path)),
             report=str(keep_report(run.workspace, report, f"train-{report.key[:8]}")),
@@ -88,59 +92,49 @@ def train(
         )
 
 
-def choose(evaluation: Evaluation, candidates: Iterable[str]) -> str:
-    """Return the candidate with the highest NDCG AUC on validation; a tie goes to a trained one."""
-    trained_first = sorted(candidates, key=lambda method: method == "untrained")
-    return max(trained_first, key=lambda method: evaluation.methods[method].ndcg_auc or 0.0)
-
-
-def baseline_metrics(evaluation: Evaluation) -> MethodMetrics | None:
-    """Return the validation metrics of the best untrained baseline."""
-    baseline = best_of(evaluation.methods, "untrained")
-    return None if baseline is None else MethodMetrics.of(baseline, evaluation)
-
-
-def candidate_metrics(method: str, evaluation: Evaluation, seconds: float) -> CandidateMetrics:
-    """Collect the validation metrics of a candidate and its differences from the best and from the baseline."""
-    summary = evaluation.methods[method]
-    return CandidateMetrics(
-        **MethodMetrics.of(method, evaluation).model_dump(),
-        to_best=summary.to_best,
-        to_baseline=summary.gain,
-        seconds=seconds,
+def register_best(
+    run: Runner,
+    prepared: Prepared,
+    best: str,
+    models: Mapping[str, ModelRef],
+    runs: Mapping[str, str],
+    evaluation: Evaluation,
+    report: Artifact,
+    config: Config,
+) -> Registered:
+    """Register the best candidate and log to MLflow how all of them did."""
+    space, metrics = run.workspace, {method: evaluation.metrics(method) for method in models}
+    registered = run.action(
+        register_model,
+        space,
+        runs[best],
+        best,
+        models,
+        config.model_dump_json(),
+        metrics[best],
+        model_card(space, best, models, prepared.collection, report, config),
+        prepared.collection,
+        evaluation.doubt,
     )
+    run.action(attach_report, space, registered.run_id, report, "validation", replace=False)
+    run.action(log_candidates, space, runs, metrics, best, registered.version)
+    return registered
 
 
-def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[str, Artifact]:
-    """Train each configured candidate. The fast ones come first, and give the others a score to beat."""
-    trained: dict[str, Artifact] = {}
-    triplet_settings = config.triplet_settings()
-    if not triplet_settings.keys().isdisjoint(config.candidates):
-        neighbours = run(find_neighbours, narrow(run.workspace, prepared.vocabulary, "tfidf.parquet"), config.surrogate)
-    for method in sorted(config.candidates, key=lambda method: method not in {"regression", "untrained"}):
-        data = training_data(run, prepared, *config.poolings(method))
-        if method == "untrained":
-            trained[method] = run(train_untrained, data, config.backbone, config.seed)
-        elif method == "regression":
-            regression = fit_to_memory(run.workspace, config.regression, data.train_images)
-            trained[method] = run(train_regression_head, data, config.backbone, regression, config.seed)
-        else:
-            settings = triplet_settings[method].resolved(method)
-            beat = score_to_beat(run.workspace, trained, settings) if config.stop_hopeless else None
-            trained[method] = run(
-                train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed, beat
-            )
-    return {method: trained[method] for method in config.candidates}
-
-
-def training_data(run: Runner, prepared: Prepared, *poolings: PoolingConfig) -> TrainingData:
-    """Collect the inputs of a candidate with these poolings."""
-    space, collection = run.workspace, prepared.collection
-    return TrainingData(
-        vocabulary=prepared.vocabulary,
-        train_images=narrow(space, collection, "captioned/train.parquet"),
-        train_features=prepared.pooled("train", *poolings),
-        validation_images=narrow(space, collection, "captioned/validation.parquet"),
-        validation_features=prepared.pooled("validation", *poolings),
-        validation_captions=narrow(space, collection, "captions/validation.parquet"),
+def compare_with_champion(
+    run: Runner, prepared: Prepared, registered: Registered, champion: Registered | None, seed: int
+) -> Difference | None:
+    """Return the difference of a model from another that is in use; None where it cannot be told."""
+    if champion is None:
+        return None
+    features = prepared.features[prepared.split]
+    return run.action(
+        compare_models,
+        run.workspace,
+        prepared.collection,
+        features,
+        prepared.split,
+        registered.model,
+        champion.model,
+        seed,
     )

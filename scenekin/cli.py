@@ -27,7 +27,7 @@ from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Quiet, Verbose, Workspace
 from scenekin.streams import open_streams, use_utf8
-from storage.errors import WorkspaceError, WorkspaceInUse
+from storage.errors import NoChampion, WorkspaceError, WorkspaceInUse
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -38,6 +38,7 @@ HINTS: dict[type[Exception], str] = {
         " Run `scenekin train COLLECTION --set 'candidates=[regression]'`, "
         "then `scenekin index COLLECTION --model challenger`."
     ),
+    NoChampion: " With `--model challenger` the latest one is used.",
     WorkspaceError: " Choose another with --workspace.",
     WorkspaceInUse: " Use --wait to wait for it, or --workspace for another one.",
 }

@@ -1,4 +1,4 @@
-"""The error that storage raises for people to read."""
+"""The errors that storage raises for people to read."""
 
 
 class StorageError(RuntimeError):
@@ -7,6 +7,10 @@ class StorageError(RuntimeError):
 
 class WorkspaceError(StorageError):
     """The workspace is missing or cannot be written."""
+
+
+class NoChampion(StorageError):
+    """Models are registered, but none is the champion."""
 
 
 class WorkspaceInUse(StorageError):

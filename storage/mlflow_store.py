@@ -80,9 +80,15 @@ def find_run(client: MlflowClient, run_id: str | None) -> Run | None:
 def attach(workspace: Workspace, run: Run, folder: Path, name: str | None = None) -> None:
     """Copy the files of a folder to those of a run. Raises StorageError if those lie outside the workspace."""
     check_inside(workspace, run)
-    # MlflowClient.log_artifacts remembers the place of a run by its id alone, even for a copied database.
-    files: Any = get_artifact_repository(run.info.artifact_uri)  # without types
-    files.log_artifacts(str(folder), name)
+    files_of(run).log_artifacts(str(folder), name)
+
+
+def files_of(run: Run) -> Any:  # without types
+    """Return MLflow's access to the files of a run.
+
+    MlflowClient remembers the place of a run by its id alone, even for a copied database.
+    """
+    return get_artifact_repository(run.info.artifact_uri)
 
 
 def check_inside(workspace: Workspace, run: Run) -> None:

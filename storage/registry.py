@@ -1,8 +1,8 @@
 """The model registry: versions of `scenekin` with their aliases, and their folders in the workspace."""
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -17,10 +17,19 @@ from mlflow.models.model import ModelInfo
 from mlflow.tracking import MlflowClient
 from mlflow.types import ColSpec, Schema, TensorSpec
 
-from storage.errors import StorageError
+from storage.errors import NoChampion, StorageError
 from storage.faults import FaultPoint, reach
-from storage.mlflow_store import attach, check_inside, find_run, is_missing, reports_database_errors, tracking_client
+from storage.mlflow_store import (
+    attach,
+    check_inside,
+    files_of,
+    find_run,
+    is_missing,
+    reports_database_errors,
+    tracking_client,
+)
 from storage.models import ModelRef
+from storage.tracking import VERSION
 from storage.workspace import Workspace
 
 MODEL = "scenekin"
@@ -45,12 +54,16 @@ class ModelPackage:
 
 @dataclass(frozen=True)
 class VersionInfo:
-    """What the registry stores about a version: its candidates by method, config, model card and tags."""
+    """What the registry stores about a version: its candidates by method, config, model card and tags.
+
+    `doubt` says why its quality is not established, which keeps it from becoming champion.
+    """
 
     candidates: Mapping[str, ModelRef]
     config: str
     card: str
     tags: Mapping[str, str] = field(default_factory=dict)
+    doubt: str | None = None
 
     @property
     def all_tags(self) -> dict[str, str]:
@@ -61,7 +74,10 @@ class VersionInfo:
 
 @dataclass(frozen=True)
 class Registered:
-    """A registered version: its model, its aliases, the candidates trained with it, and its collection's name."""
+    """A registered version: its model, its aliases, the candidates trained with it, and its collection's name.
+
+    `is_new` means that it has just been registered.
+    """
 
     version: int
     run_id: str
@@ -71,6 +87,12 @@ class Registered:
     reason: str
     config: str
     collection: str = ""
+    is_new: bool = False
+
+    @property
+    def method(self) -> str:
+        """The method of the model."""
+        return next((method for method, model in self.candidates.items() if model == self.model), MODEL)
 
 
 @reports_database_errors
@@ -83,7 +105,10 @@ def register(
     metrics: Mapping[str, float],
     package: ModelPackage,
 ) -> Registered:
-    """Log the model to its run and register it as a new version: champion if there is none, else challenger."""
+    """Log the model to its run and register it as a new version.
+
+    It becomes champion if there is none and its quality is not in doubt, else challenger.
+    """
     client = tracking_client(workspace)
     if not client.search_registered_models(f"name = '{MODEL}'"):
         client.create_registered_model(MODEL, description=DESCRIPTION)
@@ -93,61 +118,81 @@ def register(
     tags = {DIGEST: model.digest, **info.all_tags}
     version = client.create_model_version(MODEL, logged.model_uri, run_id, tags=tags, model_id=logged.model_id)
     reach(FaultPoint.MODEL_REGISTERED, workspace.root)
-    return _complete(workspace, client, version, info)
+    return replace(_complete(workspace, client, version, info), is_new=True)
 
 
 @reports_database_errors
-def renew_version(workspace: Workspace, model: ModelRef, info: VersionInfo) -> Registered | None:
-    """Update the version that this model is registered as; None if it is not registered."""
+def known_version(workspace: Workspace, model: ModelRef, info: VersionInfo) -> Registered | None:
+    """Return the version that this model is registered as with these candidates; None if there is none.
+
+    With other candidates it gets a version of its own, by which they can be evaluated. Nothing that is stored about a
+    version is changed; what an interrupted registration left out is added.
+    """
     client = tracking_client(workspace)
     found = client.search_model_versions(f"name = '{MODEL}'")
-    version = next((version for version in found if version.tags.get(DIGEST) == model.digest), None)
+    ours = {method: candidate.digest for method, candidate in info.candidates.items()}
+    version = next(
+        (
+            each
+            for each in found
+            if each.tags.get(DIGEST) == model.digest and _digests(each.tags.get(CANDIDATES)) in ({}, ours)
+        ),
+        None,
+    )
     if version is None:
         return None
     for tag, value in info.all_tags.items():
-        client.set_model_version_tag(MODEL, version.version, tag, value)
+        if tag not in version.tags:
+            client.set_model_version_tag(MODEL, version.version, tag, value)
     return _complete(workspace, client, version, info)
 
 
 def _complete(workspace: Workspace, client: MlflowClient, version: ModelVersion, info: VersionInfo) -> Registered:
     """Name and describe a version, and give it its alias: all that follows its creation, and may be repeated."""
     run = find_run(client, version.run_id)
-    if version.description != info.card:
+    if not version.description:
         if run is not None:
             _attach_card(workspace, run, info.card)
         client.update_model_version(MODEL, version.version, description=info.card)
     if run is not None:
         _name_run(client, version, run, info)
-    _give_alias(workspace, client, version.version)
+    _give_alias(workspace, client, version.version, info.doubt)
     return _registered(workspace, client, client.get_model_version(MODEL, version.version))
 
 
 def _attach_card(workspace: Workspace, run: Run, card: str) -> None:
+    """Store the card with the run, unless it has that of an earlier version with the same model."""
+    if any(file.path == CARD for file in files_of(run).list_artifacts()):
+        return
     with TemporaryDirectory() as folder:
         Path(folder, CARD).write_text(card, encoding="utf-8")
         attach(workspace, run, Path(folder))
 
 
 def _name_run(client: MlflowClient, version: ModelVersion, run: Run, info: VersionInfo) -> None:
-    """Add the version to the name of its run, and the version's tags to the run's."""
+    """Add the version to the name and the tags of its run, unless that has those of an earlier one, and copy tags."""
     run_id, tags = run.info.run_id, run.data.tags
     parts = [tags.get("label", MODEL), tags.get("collection", ""), f"v{version.version}"]
-    client.update_run(run_id, name=" · ".join(filter(None, parts)))
+    if tags.get(VERSION, str(version.version)) == str(version.version):
+        client.update_run(run_id, name=" · ".join(filter(None, parts)))
+        client.set_tag(run_id, VERSION, str(version.version))
     for tag, value in info.tags.items():
-        client.set_tag(run_id, tag, value)
+        if tag not in tags:
+            client.set_tag(run_id, tag, value)
     for tag in ("method", "collection"):
         if tag in tags:
             client.set_model_version_tag(MODEL, version.version, tag, tags[tag])
 
 
-def _give_alias(workspace: Workspace, client: MlflowClient, version: str) -> None:
-    """Make the version champion if there is none, else challenger if it has no alias yet."""
+def _give_alias(workspace: Workspace, client: MlflowClient, version: str, doubt: str | None) -> None:
+    """Make the version champion if there is none and no doubt about it, else challenger if it has no alias yet."""
     aliases = {alias: str(number) for alias, number in client.get_registered_model(MODEL).aliases.items()}
-    if "champion" not in aliases:
-        alone = len(client.search_model_versions(f"name = '{MODEL}'")) == 1
+    versions = client.search_model_versions(f"name = '{MODEL}'")
+    if "champion" not in aliases and doubt is None:
+        alone = len(versions) == 1
         alias, reason = "champion", "the first version" if alone else "there was no champion"
     elif str(version) not in aliases.values():
-        alias, reason = "challenger", "kept as challenger; not in use"
+        alias, reason = "challenger", _reason_of_challenger(versions, version, doubt)
     elif not client.get_model_version(MODEL, version).tags.get(REASON):  # lost, or never stored
         alias = next(alias for alias, number in aliases.items() if number == str(version))
         reason = "the first version" if str(version) == "1" else "unknown"
@@ -156,6 +201,18 @@ def _give_alias(workspace: Workspace, client: MlflowClient, version: str) -> Non
     client.set_model_version_tag(MODEL, version, REASON, reason)
     reach(FaultPoint.REASON_SET, workspace.root)
     client.set_registered_model_alias(MODEL, alias, version)
+    if alias == "champion" and aliases.get("challenger") == str(version):
+        client.delete_registered_model_alias(MODEL, "challenger")
+
+
+def _reason_of_challenger(versions: Sequence[ModelVersion], version: str, doubt: str | None) -> str:
+    digest = {str(each.version): each.tags.get(DIGEST) for each in versions}
+    twins = sorted(
+        int(number) for number in digest if digest[number] == digest[str(version)] and number != str(version)
+    )
+    if twins:
+        return f"same model as version {twins[0]}, beside other candidates"
+    return f"not promoted, its quality is not established: {doubt}" if doubt else "kept as challenger; not in use"
 
 
 def _log_model(
@@ -192,6 +249,10 @@ def find_model(workspace: Workspace, name: str) -> Registered:
             raise
         if not client.search_model_versions(f"name = '{MODEL}'"):
             raise StorageError(f"No model has been trained in {workspace.root} yet; run `scenekin train`.") from None
+        if name == "champion":
+            raise NoChampion(
+                f"No model in {workspace.root} is in use yet: none became champion; name another alias or a version."
+            ) from None
         raise StorageError(
             f"There is no model {name!r} in {workspace.root}; choose an existing alias or version."
         ) from None
@@ -220,8 +281,13 @@ def _registered(workspace: Workspace, client: MlflowClient, version: ModelVersio
 
 
 def _candidates(workspace: Workspace, tag: str | None) -> dict[str, ModelRef]:
+    return {method: _kept(workspace, digest) for method, digest in _digests(tag).items()}
+
+
+def _digests(tag: str | None) -> dict[str, str]:
+    """The digests of a version's candidates by method; none if they were lost."""
     try:
-        return {method: _kept(workspace, digest) for method, digest in json.loads(tag or "{}").items()}
+        return {str(method): str(digest) for method, digest in json.loads(tag or "{}").items()}
     except (ValueError, AttributeError):
         return {}
 

@@ -18,6 +18,7 @@ from storage.mlflow_store import (
     attach,
     database_errors,
     experiment_id,
+    files_of,
     find_run,
     reports_database_errors,
     tracking_client,
@@ -25,14 +26,16 @@ from storage.mlflow_store import (
 from storage.workspace import Workspace
 
 FLUSH_SECONDS = 5.0
+VERSION = "version"  # the tag of a run whose model is registered
 DATASET_DIGEST = 36  # characters that MLflow stores
+KEY_SHOWN = 7  # characters of a stage's key in the name of its run
 
 
 @dataclass(frozen=True)
 class RunPage:
     """What MLflow shows of a training run: the method and its label, and the collection it learned from.
 
-    `source` is the collection's path or URL, `digest` that of its training images.
+    `source` is the collection's path or URL, `digest` that of its training images, `key` that of the training stage.
     """
 
     method: str
@@ -40,11 +43,12 @@ class RunPage:
     collection: str
     source: str
     digest: str
+    key: str
 
     @property
     def name(self) -> str:
-        """The run's name until its model is registered."""
-        return f"{self.label} · {self.collection}"
+        """The run's name until its model is registered; the key tells several runs of one method apart."""
+        return f"{self.label} · {self.collection} · {self.key[:KEY_SHOWN]}"
 
     @property
     def tags(self) -> dict[str, str]:
@@ -163,14 +167,32 @@ def ensure_run(workspace: Workspace, run_id: str, name: str) -> str:
 
 
 @reports_database_errors
-def log_files(workspace: Workspace, run_id: str, folder: Path, name: str) -> None:
-    """Attach the files of a folder to a run, unless it was deleted.
+def log_files(workspace: Workspace, run_id: str, folder: Path, name: str, *, replace: bool = True) -> None:
+    """Attach the files of a folder to a run, unless it was deleted or, without `replace`, has some of that name.
 
     Raises StorageError if the run stores its files outside the workspace.
     """
     client = tracking_client(workspace)
-    if run := find_run(client, run_id):
+    run = find_run(client, run_id)
+    if run is not None and (replace or not files_of(run).list_artifacts(name)):
         attach(workspace, run, folder, name)
+
+
+@reports_database_errors
+def log_outcome(workspace: Workspace, run_id: str, metrics: Mapping[str, float], version: int | None) -> None:
+    """Log to a run the metrics that it lacks and, if its model won, the version that it is registered as.
+
+    A run that was deleted is passed over.
+    """
+    client = tracking_client(workspace)
+    run = find_run(client, run_id)
+    if run is None:
+        return
+    now = time.time_ns() // 1_000_000
+    lacking = [Metric(name, value, now, 0) for name, value in metrics.items() if name not in run.data.metrics]
+    client.log_batch(run_id, metrics=lacking)
+    if version is not None and VERSION not in run.data.tags:  # a run may have won before
+        client.set_tag(run_id, VERSION, str(version))
 
 
 def _flat(params: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:

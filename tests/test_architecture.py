@@ -26,7 +26,7 @@ STAGES = (
 PLAIN = {"errors", "invalid", "phrases"}  # modules of `tasks` that all others may import
 PYFUNC = "tasks.registry.pyfunc"  # executed by MLflow: the one pure module that may import it
 FLOWS_MAY = sys.stdlib_module_names | {
-    *("pydantic", "tasks.caching", "tasks.errors", "tasks.invalid", "tasks.phrases"),
+    *("pydantic", "tasks.caching", "tasks.errors", "tasks.invalid", "tasks.phrases", "storage.errors"),
     *("storage.settings", "storage.artifacts", "storage.source.tree", "storage.workspace", "storage.models"),
 }
 DEPLOYED = "flows.deployed"  # the one module that imports Prefect

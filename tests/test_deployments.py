@@ -100,7 +100,7 @@ def test_a_deployed_run_does_the_work_of_the_command(
             command, check=False, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, done.stderr
-        return done.stdout
+        return done.stdout + done.stderr
 
     before = artifacts(trained_copy.workspace)
     prefect("work-pool", "create", "scenekin", "--type", "process")
@@ -112,14 +112,28 @@ def test_a_deployed_run_does_the_work_of_the_command(
     assert run.state_name == "Completed"
     assert {task.name: task.state_name for task in tasks} == {
         **dict.fromkeys(STEPS.values(), "Cached"),
-        **dict.fromkeys(["register_model", "attach_report"], "Completed"),
+        **dict.fromkeys(["register_model", "attach_report", "log_candidates"], "Completed"),
     }
     assert not (trained_copy.workspace / "prefect").exists()
     log = asyncio.run(logs_of(run))
     assert any(re.fullmatch(r"extract_features: reused in [\d.]+ s", line) for line in log), log
-    assert any(line.startswith("model 1 (champion): the first version; report: ") for line in log), log
+    told = "model 1 (champion): same model and candidates as before; nothing new was registered; report: "
+    assert any(line.startswith(told) for line in log), log
     assert artifacts(trained_copy.workspace) == before
     assert registered_versions(trained_copy.workspace) == [1]
+    for deployment, parameters, sentence in (
+        ("evaluate-flow/default", ["-p", "collection=/nowhere"], "No such file or folder: /nowhere; give "),
+        ("index-flow/nightly", ["-p", collection], "The index 'main' belongs to "),
+    ):
+        prefect("deployment", "run", deployment, *parameters)
+        printed = prefect("worker", "start", "--pool", "scenekin", "--run-once")
+        runs, _ = asyncio.run(runs_of(deployment))
+        (run,) = (run for run in runs if run.state_name == "Failed")
+        assert run.state is not None
+        assert str(run.state.message).startswith(sentence)
+        log = asyncio.run(logs_of(run))
+        assert sum(line.startswith(sentence) for line in log) == 1
+        assert not any("Traceback" in text or "NoneType" in text for text in (printed, *log)), log
 
 
 async def logs_of(run: FlowRun) -> list[str]:

@@ -26,9 +26,11 @@ def demo(wait: Wait = False, workspace: Workspace = None) -> None:
     collection = str(demo_collection(space))
     settings = Config(v_v=TripletConfig(refreshes=12))  # as good on this collection, and a minute faster
     root = str(space.root)
-    print(train_text(train(collection, settings, workspace=root, wait=wait)))
-    print(index_text(index(collection, "demo", config=settings, workspace=root, wait=wait)))
-    print(evaluate_text(evaluate(collection, workspace=root, wait=wait)))
+    trained = train(collection, settings, workspace=root, wait=wait)
+    print(train_text(trained))
+    model = str(trained.model.version)  # whatever else the workspace has
+    print(index_text(index(collection, "demo", model, config=settings, workspace=root, wait=wait)))
+    print(evaluate_text(evaluate(collection, model=model, workspace=root, wait=wait)))
     print(f"\n{next_steps(space.root, sorted(Path(collection, 'test').glob('*.jpg'))[0])}")
 
 

@@ -75,11 +75,11 @@ def evaluate(
 def evaluate_text(result: "EvaluateResult") -> str:
     """The metrics of each method as text."""
     lines = [
-        f"{result.model.name} version {result.model.version} on {result.split}: "
-        f"{counted(result.queries, 'query', 'queries')}, {result.left_out:,} skipped",
+        f"{result.model.name} version {result.model.version}, {result.methods[result.method].label}, on "
+        f"{result.split}: {counted(result.queries, 'query', 'queries')}, {result.left_out:,} skipped",
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
-    for summary in result.methods.values():
+    for _, summary in sorted(result.methods.items(), key=lambda item: item[0] != result.method):
         aucs = (format_metric(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
         lines.append("  {:32} {:>8} {:>8}".format(summary.label, *aucs))
     for name, words in result.words.items():
@@ -94,15 +94,23 @@ def evaluate_text(result: "EvaluateResult") -> str:
             f"  {result.methods[name].label}, with training images in the index: NDCG AUC "
             f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"
         )
+    return "\n".join([*lines, *_notes(result), f"Report: {short(Path(result.report))}"])
+
+
+def _notes(result: "EvaluateResult") -> list[str]:
+    """What to know about the metrics, one line each."""
+    notes = []
+    if result.warning:
+        notes.append(f"  The quality is not established: {result.warning}")
     if result.foreign:
-        lines.append(
+        notes.append(
             "  The models were trained on other captions: another collection, or this one before it changed; "
             "the baselines are fitted to these"
         )
     if result.cut_ranks:
         ranks = ", ".join(map(str, result.cut_ranks))
-        lines.append(f"  R = {ranks} cannot be measured: a query ranks fewer images")
-    return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+        notes.append(f"  R = {ranks} cannot be measured: a query ranks fewer images")
+    return notes
 
 
 def table_text(result: "EvaluateResult") -> str:
@@ -115,7 +123,7 @@ def table_text(result: "EvaluateResult") -> str:
         ndcg = _aligned(format_with_interval(summary.ndcg_auc, summary.ndcg_auc_interval))
         pcc = _aligned(format_with_interval(summary.pcc_auc, summary.pcc_auc_interval))
         lines.append(f"{summary.label:32} {ndcg:23} {pcc}".rstrip())
-    return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+    return "\n".join([*lines, *_notes(result), f"Report: {short(Path(result.report))}"])
 
 
 def _aligned(metric: str) -> str:

@@ -1,7 +1,11 @@
 """`scenekin train`."""
 
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import click
 
 from scenekin.console import print_result, problems_text, short
 from scenekin.options import (
@@ -64,11 +68,13 @@ def train(
         rehash=rehash,
         wait=wait,
     )
-    print_result(result.model_dump(mode="json"), json, train_text(result))
+    given = workspace or click.get_current_context().find_root().params["workspace"]  # after or before the command
+    place = [collection, *([] if given is None else ["--workspace", str(given)])]
+    print_result(result.model_dump(mode="json"), json, train_text(result, place))
 
 
-def train_text(result: "TrainResult") -> str:
-    """Describe the result of a training for people."""
+def train_text(result: "TrainResult", place: Sequence[str] = ("COLLECTION",)) -> str:
+    """Describe the result of a training for people; `place` follows the commands that it names."""
     model = f"Model {result.model.version} ({', '.join(result.model.aliases)})"
     rows = [
         (
@@ -85,9 +91,10 @@ def train_text(result: "TrainResult") -> str:
         auc = baseline.metrics.get("ndcg_auc")
         rows.append((baseline.label, auc, baseline.ndcg_auc_interval, ", best untrained baseline"))
     warning = f"; it {result.warning}" if result.warning else ""
-    lines = [f"{model}: {result.reason}{warning}", "  NDCG AUC on validation:"]
+    lines = [f"{model}: {result.reason}{warning}", *_next_steps(result, shlex.join(place))]
     if result.method == "untrained":
-        lines.insert(1, WORDS_NEED_TRAINING)
+        lines.append(WORDS_NEED_TRAINING)
+    lines.append("  NDCG AUC on validation:")
     lines += [
         f"  {label:14}  {format_with_interval(auc, interval)}{note}"
         for label, auc, interval, note in sorted(rows, key=lambda row: -(row[1] or 0))
@@ -97,6 +104,20 @@ def train_text(result: "TrainResult") -> str:
     lines.append(f"  Stages: {len(result.stages)}, {cached} from the cache")
     lines += problems_text(result.problem_counts)
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+
+
+def _next_steps(result: "TrainResult", place: str) -> list[str]:
+    """How a model that is not in use compares with the one that is, and how to use it."""
+    if "challenger" not in result.model.aliases:
+        return []
+    lines = []
+    if result.to_champion is not None:
+        difference = format_difference(result.to_champion.ndcg_auc, result.to_champion.ndcg_auc_interval)
+        lines.append(f"  NDCG AUC on validation compared with the champion, version {result.champion}: {difference}")
+    elif result.champion is not None:
+        compare = f"scenekin evaluate {place}"
+        lines.append(f"  Compare it with the champion: {compare} and {compare} --model challenger")
+    return [*lines, f"  To use it: scenekin index {place} --model challenger"]
 
 
 def _comparison(to_baseline: "Difference | None") -> str:

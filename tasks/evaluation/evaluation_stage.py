@@ -45,6 +45,7 @@ def evaluate(
     models: Mapping[str, ModelRef],
     backbone: BackboneConfig,
     seed: int,
+    evaluated: str | None,
 ) -> None:
     """Measure all methods → evaluation.json, charts/, and sheets/ and steered/ with pictures of example queries."""
     table = read_table(run.open(data.captions) / f"captions/{data.split}.parquet")
@@ -62,10 +63,10 @@ def evaluate(
         queries["vt_vt"] = steer_queries(visual["vt_v"], joint.embed_bags(list(captions.values())))
     rankings = rank_images(tfidf_NV, query_Q, visual, queries, seed=seed)
     methods = summarise(rankings, seed=seed)
-    best = {methods[name].label: visual[name] for name in best_methods(methods)}
+    best = {methods[name].label: visual[name] for name in best_methods(methods, evaluated)}
     gallery = _gallery(run, images, captions, tfidf_NV)
     examples = make_examples(gallery, query_Q, best, count=EXAMPLES, seed=seed)
-    steered = _steered(gallery, query_Q, methods, visual, texts, seed)
+    steered = _steered(gallery, query_Q, methods, visual, texts, evaluated, seed)
     rows, relevance_BM, _ = next(relevance_blocks(tfidf_NV, query_Q))  # as many pairs as a chart can show
     scores = {label: drop_self(each_ND[rows] @ each_ND.T, rows) for label, each_ND in best.items()}
     charts = {
@@ -84,6 +85,7 @@ def evaluate(
         "left_out": without_stems + methods["captions"].ndcg_left_out,
         "reference": data.reference,
         "foreign": _is_foreign(run, models, vocabulary),
+        "evaluated": evaluated,
         "cut_ranks": rankings.cut_ranks,
         "copies": int((np.bincount(copy_N)[copy_N[query_Q]] > 1).sum()),
         "methods": {name: summary.model_dump(mode="json") for name, summary in methods.items()},
@@ -165,10 +167,12 @@ def _steered(
     methods: Mapping[str, MethodSummary],
     visual: Mapping[str, np.ndarray],
     texts: Mapping[str, TextModel],
+    evaluated: str | None,
     seed: int,
 ) -> list[Example]:
-    """Make example queries with words for the best model that has a text embedding."""
-    best = best_of({method: methods[method] for method in texts}, "trained")
+    """Make example queries with words for the evaluated model, or for the best one that has a text embedding."""
+    shown = {evaluated} if evaluated in texts else texts.keys()
+    best = best_of({method: methods[method] for method in texts if method in shown}, "trained")
     if best is None:
         return []
     return make_steered_examples(gallery, query_Q, visual[best], texts[best], count=STEERED_EXAMPLES, seed=seed)

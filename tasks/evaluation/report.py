@@ -11,7 +11,7 @@ from tasks.evaluation.methods import Kind, method_kind
 from tasks.evaluation.mixed import MixedMetrics
 from tasks.evaluation.sheets import Example
 from tasks.evaluation.steering import FREQUENCY, TOP, WordMetrics
-from tasks.evaluation.summary import MethodSummary, best_of
+from tasks.evaluation.summary import MethodSummary, best_of, doubt_quality
 from tasks.metrics.formatting import format_metric
 from tasks.phrases import counted
 
@@ -43,6 +43,7 @@ class Report(BaseModel):
     left_out: int  # queries without any relevant image
     reference: str = "train"  # split that relevance and baselines are fitted on
     foreign: bool = False  # whether the models were trained on another collection
+    evaluated: str | None = None  # the method of the evaluated model; None where candidates are compared
     cut_ranks: tuple[int, ...] = ()  # standard ranks that exceed the number of ranked images
     copies: int  # queries with a byte-identical copy among the ranked images
     methods: dict[str, MethodSummary]
@@ -73,7 +74,8 @@ def render_report(report: Report) -> str:
     return environment.get_template("report.html.j2").render(
         report=report,
         groups=_groups(report),
-        winner=best_of(report.methods, "trained"),
+        leading=report.evaluated or best_of(report.methods, "trained"),
+        doubt=doubt_quality(report.queries, report.methods),
         best={auc: best_of(report.methods, "untrained", "trained", auc=auc) for auc in ("ndcg_auc", "pcc_auc")},
         frequency="{:.0f} to {:.0f} %".format(*(100 * bound for bound in FREQUENCY)),
         top=TOP,
@@ -82,10 +84,9 @@ def render_report(report: Report) -> str:
 
 
 def _groups(report: Report) -> list[tuple[str, str, list[str]]]:
-    """List title, note and methods of each kind that the report has."""
-    groups = [
-        (*heading, [name for name in report.methods if method_kind(name) == kind]) for kind, heading in GROUPS.items()
-    ]
+    """List title, note and methods of each kind that the report has, the evaluated model first."""
+    methods = sorted(report.methods, key=lambda name: name != report.evaluated)
+    groups = [(*heading, [name for name in methods if method_kind(name) == kind]) for kind, heading in GROUPS.items()]
     return [group for group in groups if group[-1]]
 
 

@@ -13,6 +13,8 @@ from tasks.evaluation.rankings import Rankings
 from tasks.metrics.curves import left_out, linear_auc, mean_curve
 from tasks.metrics.formatting import format_difference, format_metric, format_with_interval
 
+LEAST_QUERIES = 10  # with fewer, one query more or less can move an average by a tenth of the scale
+
 
 def _none_if_undefined(value: Any) -> Any:
     """JSON has no NaN: an undefined metric or interval is null."""
@@ -87,16 +89,7 @@ def summarise(rankings: Rankings, labels: Mapping[str, str] = LABELS, *, seed: i
     def difference(name: str, ndcg_over: str | None, pcc_over: str | None) -> Difference | None:
         if ndcg_over is None or pcc_over is None or name == ndcg_over:
             return None
-        ndcg = estimates[name][0] - estimates[ndcg_over][0]
-        pcc = estimates[name][1] - estimates[pcc_over][1]
-        return Difference(
-            over=ndcg_over,
-            pcc_over=pcc_over,
-            ndcg_auc=ndcg.value,
-            ndcg_auc_interval=ndcg.interval(),
-            pcc_auc=pcc.value,
-            pcc_auc_interval=pcc.interval(),
-        )
+        return paired_difference(estimates, name, ndcg_over, pcc_over)
 
     return {
         name: summary.model_copy(
@@ -107,6 +100,21 @@ def summarise(rankings: Rankings, labels: Mapping[str, str] = LABELS, *, seed: i
         )
         for name, summary in summaries.items()
     }
+
+
+def paired_difference(
+    estimates: Mapping[str, tuple[Estimate, Estimate]], name: str, over: str, pcc_over: str
+) -> Difference:
+    """Return a method's AUCs minus those of others, measured on the same queries."""
+    ndcg, pcc = estimates[name][0] - estimates[over][0], estimates[name][1] - estimates[pcc_over][1]
+    return Difference(
+        over=over,
+        pcc_over=pcc_over,
+        ndcg_auc=ndcg.value,
+        ndcg_auc_interval=ndcg.interval(),
+        pcc_auc=pcc.value,
+        pcc_auc_interval=pcc.interval(),
+    )
 
 
 def best_of(
@@ -150,9 +158,21 @@ def _compare_with_trained(summaries: Mapping[str, MethodSummary], name: str) -> 
     )
 
 
-def best_methods(summaries: Mapping[str, MethodSummary]) -> list[str]:
-    """Return the best untrained baseline and the best trained method, which the report shows in detail."""
-    best = best_of(summaries, "untrained"), best_of(summaries, "trained")
+def doubt_quality(queries: int, summaries: Mapping[str, MethodSummary]) -> str | None:
+    """Return why so few queries do not establish a model's quality; None if there are enough.
+
+    Queries without any relevant image do not count.
+    """
+    counted = queries - (summaries["captions"].ndcg_left_out if "captions" in summaries else 0)
+    if counted >= LEAST_QUERIES:
+        return None
+    measured = "1 query was" if counted == 1 else f"{counted} queries were"
+    return f"only {measured} measured, and at least {LEAST_QUERIES} are needed"
+
+
+def best_methods(summaries: Mapping[str, MethodSummary], evaluated: str | None = None) -> list[str]:
+    """Return what the report shows in detail: the best untrained baseline, and the evaluated or best trained method."""
+    best = best_of(summaries, "untrained"), evaluated or best_of(summaries, "trained")
     return [name for name in best if name is not None]
 
 

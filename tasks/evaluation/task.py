@@ -27,6 +27,7 @@ __all__ = [
     "MixedMetrics",
     "WordMetrics",
     "best_of",
+    "compare_models",
     "compare_with_baseline",
     "evaluate",
     "keep_report",
@@ -45,11 +46,15 @@ def evaluate(
     models: Mapping[str, ModelRef],
     backbone: BackboneConfig,
     seed: int,
+    evaluated: str | None = None,
 ) -> None:
-    """Measure all methods on one split (METHOD.md 6) → evaluation.json, charts/, sheets/ and steered/."""
+    """Measure all methods on one split (METHOD.md 6) → evaluation.json, charts/, sheets/ and steered/.
+
+    `evaluated` is the method that charts and examples show; without it they show the best.
+    """
     from tasks.evaluation.evaluation_stage import evaluate as run_evaluation
 
-    run_evaluation(run, data, embeddings, models, backbone, seed)
+    run_evaluation(run, data, embeddings, models, backbone, seed, evaluated)
 
 
 @stage("report", libraries=("jinja2", *VERSIONS), resources=(("tasks.evaluation", "report.html.j2"),))
@@ -67,6 +72,24 @@ def write_report(
     from tasks.evaluation.report_stage import write_report as run_report
 
     run_report(run, evaluation, summary, title, collection, model, notes, config.model_dump(mode="json"), VERSIONS)
+
+
+def compare_models(
+    workspace: Workspace,
+    collection: Artifact,
+    features: Artifact,
+    split: str,
+    model: ModelRef,
+    over: ModelRef,
+    seed: int,
+) -> Difference | None:
+    """Return the model's metrics on a split minus those of another, with paired intervals.
+
+    None unless both learned from the same captions and use features of the same frozen network.
+    """
+    from tasks.evaluation.comparison_stage import compare_models as run_comparison
+
+    return run_comparison(workspace, collection, features, split, model, over, seed)
 
 
 def read_evaluation(workspace: Workspace, evaluation: Artifact) -> Evaluation:

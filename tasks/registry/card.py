@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tasks.evaluation.methods import method_kind
 from tasks.evaluation.report import Report
-from tasks.evaluation.summary import Difference, MethodSummary
+from tasks.evaluation.summary import Difference, MethodSummary, doubt_quality
 from tasks.metrics.formatting import format_with_interval
 from tasks.model.config import ModelConfig
 from tasks.model.licences import describe_licence
@@ -143,7 +143,9 @@ def _metrics(content: CardContent) -> str:
         "does not include 0."
     )
     table = _table(("Method", "NDCG AUC", "PCC AUC", "This model's lead in NDCG AUC"), rows)
-    return "\n\n".join((explanation, table, *validation.notes))
+    doubt = doubt_quality(validation.queries, validation.methods)
+    doubts = () if doubt is None else (f"**The quality of this model is not established:** {doubt}.",)
+    return "\n\n".join((explanation, *doubts, table, *validation.notes))
 
 
 def _row(label: str, method: MethodSummary, lead: str) -> tuple[str, ...]:

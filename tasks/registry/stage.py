@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from storage.artifacts import Artifact, folder_of
 from storage.models import TEXT_FILE, ModelRef, keep_model
-from storage.registry import ModelPackage, Registered, VersionInfo, register, renew_version
+from storage.registry import ModelPackage, Registered, VersionInfo, known_version, register
 from storage.tables import read_table
 from storage.tracking import ensure_run
 from storage.workspace import Workspace
@@ -85,12 +85,13 @@ def register_model(
     metrics: Mapping[str, float],
     card: str,
     collection: Artifact,
+    doubt: str | None,
 ) -> Registered:
     """Register the best candidate, or return its existing version."""
     kept = {method: keep_model(workspace, model) for method, model in candidates.items()}
     summary = json.loads((folder_of(workspace, collection) / "summary.json").read_text(encoding="utf-8"))
-    info = VersionInfo(candidates=kept, config=config, card=card, tags={"format": summary["format"]})
-    known = renew_version(workspace, kept[best], info)
+    info = VersionInfo(candidates=kept, config=config, card=card, tags={"format": summary["format"]}, doubt=doubt)
+    known = known_version(workspace, kept[best], info)
     if known is not None:
         return known
     run_id = ensure_run(workspace, run_id, best)

@@ -2,14 +2,28 @@
 
 import json
 from collections.abc import Mapping
+from contextlib import suppress
 
 from pydantic import BaseModel
 
 from storage.artifacts import Artifact, folder_of
+from storage.errors import NoChampion
 from storage.models import ModelRef, refer_to_model, sound_model
 from storage.registry import Registered, find_model
-from storage.tracking import log_files
+from storage.tracking import log_files, log_outcome
 from storage.workspace import Workspace
+
+__all__ = [
+    "Registered",
+    "attach_report",
+    "candidate_model",
+    "find_registered",
+    "log_candidates",
+    "model_card",
+    "other_champion",
+    "register_model",
+    "run_of",
+]
 
 
 def candidate_model(workspace: Workspace, training: Artifact) -> ModelRef:
@@ -44,6 +58,14 @@ def find_registered(workspace: Workspace, name: str) -> Registered:
     return registered
 
 
+def other_champion(workspace: Workspace, registered: Registered) -> Registered | None:
+    """Return the version in use; None if there is none, or if it is the same model."""
+    with suppress(NoChampion):
+        champion = find_model(workspace, "champion")
+        return None if champion.model == registered.model else champion
+    return None
+
+
 def register_model(
     workspace: Workspace,
     run_id: str,
@@ -53,13 +75,25 @@ def register_model(
     metrics: Mapping[str, float],
     card: str,
     collection: Artifact,
+    doubt: str | None = None,
 ) -> Registered:
-    """Register the best candidate, or return its existing version; all candidates are kept in the workspace."""
+    """Register the best candidate, or return its existing version; all candidates are kept in the workspace.
+
+    `doubt` says why the model's quality is not established; it then does not become champion.
+    """
     from tasks.registry.stage import register_model as run_registration
 
-    return run_registration(workspace, run_id, best, candidates, config, metrics, card, collection)
+    return run_registration(workspace, run_id, best, candidates, config, metrics, card, collection, doubt)
 
 
-def attach_report(workspace: Workspace, run_id: str, report: Artifact, split: str) -> None:
-    """Log the report on a split to a training run."""
-    log_files(workspace, run_id, folder_of(workspace, report), f"report/{split}")
+def attach_report(workspace: Workspace, run_id: str, report: Artifact, split: str, *, replace: bool = True) -> None:
+    """Log the report on a split to a training run; without `replace`, an earlier one stays."""
+    log_files(workspace, run_id, folder_of(workspace, report), f"report/{split}", replace=replace)
+
+
+def log_candidates(
+    workspace: Workspace, runs: Mapping[str, str], metrics: Mapping[str, Mapping[str, float]], best: str, version: int
+) -> None:
+    """Log every candidate's validation metrics to its run, and the registered version to that of the best."""
+    for method, run_id in runs.items():
+        log_outcome(workspace, run_id, metrics[method], version if method == best else None)

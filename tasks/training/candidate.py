@@ -70,7 +70,7 @@ class LoadedData:
     def page(self, method: str) -> RunPage:
         """Describe a method's training for MLflow."""
         source, digest = self.run.source, self.data.train_images.digest
-        return RunPage(method, LABELS[method], source.name, source.address, digest)
+        return RunPage(method, LABELS[method], source.name, source.address, digest, self.run.key)
 
     def _descriptors(self, features: Artifact, images: pa.Table, pooling: PoolingConfig) -> Descriptors:
         channels = sum(self.block_channels(pooling))

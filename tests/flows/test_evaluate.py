@@ -34,6 +34,8 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
     assert answer.keys() == {
         *(
             "model",
+            "method",
+            "warning",
             "split",
             "queries",
             "left_out",
@@ -50,6 +52,7 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
     assert (answer["split"], answer["queries"], answer["left_out"]) == ("test", 21, 0)
     assert answer["cut_ranks"] == [32, 64, 128]
+    assert answer["warning"] is None
 
 
 def test_every_method_has_its_figures(answer: dict[str, Any]) -> None:
@@ -108,6 +111,17 @@ def test_a_collection_without_training_captions_is_measured(
     assert "The models were trained on another collection" in text
 
 
+def test_the_evaluated_model_leads(trained_copy: Trained) -> None:
+    """Even where another candidate of its training is better."""
+    version = trained_copy.train("candidates=[v_v]").answer["model"]["version"]
+    answer = trained_copy.run("evaluate", "--model", version).answer
+    assert answer["method"] == "v_v"
+    page = Path(answer["report"]).read_text(encoding="utf-8")
+    assert "The evaluated model is <b>(V,V)</b>" in page
+    assert f"<dt>Model</dt><dd>version {version}, (V,V)</dd>" in page
+    assert "kept as challenger" not in page
+
+
 def test_models_also_search_among_the_training_images(trained: Trained, answer: dict[str, Any]) -> None:
     assert answer["mixed"].keys() == {"v_v", "regression"}
     for mixed in answer["mixed"].values():
@@ -123,6 +137,12 @@ def test_models_also_search_among_the_training_images(trained: Trained, answer: 
     text = scenekin("evaluate", trained.collection, "--workspace", trained.workspace).out
     assert re.search(r"regression, with training images in the index: NDCG AUC [\d.]+; \d+ % of the top 10", text)
     assert "R = 32, 64, 128 cannot be measured" in text
+    label = answer["methods"][answer["method"]]["label"]
+    first, _, second, *_ = text.splitlines()
+    assert first.startswith(f"scenekin version 1, {label}, on test: 21 queries")
+    assert second.split()[0] == label
+    table = scenekin("evaluate", trained.collection, "--table", "--workspace", trained.workspace).out
+    assert "R = 32, 64, 128 cannot be measured" in table
 
 
 def test_a_joint_model_is_also_asked_by_image_and_captions(trained_copy: Trained) -> None:

@@ -15,8 +15,8 @@ import mlflow
 import pytest
 import torch
 
+from flows.candidates import choose
 from flows.config import Config
-from flows.train import choose
 from storage.faults import FaultPoint, inject
 from storage.workspace import Workspace, locked
 from tasks import source
@@ -59,6 +59,8 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
         "metrics",
         "promoted",
         "reason",
+        "champion",
+        "to_champion",
         "warning",
         "report",
         "problem_counts",
@@ -67,6 +69,7 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
     assert answer["problem_counts"]["unreadable-image"] == 1
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
     assert (answer["promoted"], answer["reason"]) == (True, "the first version")
+    assert (answer["champion"], answer["to_champion"]) == (None, None)
     assert steps_run(answer) == set(STEPS)
     assert all(stage.keys() == {"name", "cached", "seconds"} for stage in answer["stages"])
 
@@ -82,6 +85,13 @@ def test_the_better_candidate_is_registered(trained: Trained, answer: dict[str, 
     (run,) = (run for run in trained.training_runs() if run.info.run_id == answer["run_id"])
     assert run.info.run_name == f"{LABELS.get(best, best)} · {trained.collection.name} · v1"
     assert run.data.metrics["best_validation_ndcg_auc"] == pytest.approx(candidates[best]["ndcg_auc"], abs=0.1)
+    runs = {run.data.tags["method"]: run for run in trained.training_runs()}
+    for method, metrics in candidates.items():
+        assert runs[method].data.metrics["ndcg_auc"] == pytest.approx(metrics["ndcg_auc"])
+        assert runs[method].data.tags.get("version") == ("1" if method == best else None)
+    (other,) = runs.keys() - {best}
+    name = re.escape(f"{LABELS[other]} · {trained.collection.name} · ")
+    assert re.fullmatch(name + "[0-9a-f]{7}", runs[other].info.run_name)
 
 
 def test_candidates_are_compared_with_the_best_untrained_baseline(answer: dict[str, Any]) -> None:
@@ -149,7 +159,8 @@ def test_the_report_is_attached_to_the_run(trained: Trained, answer: dict[str, A
 def test_an_identical_training_is_all_cached(trained: Trained, answer: dict[str, Any]) -> None:
     again = trained.train().answer
     assert steps_run(again) == set()
-    assert {**again, "stages": []} == {**answer, "stages": []}
+    reason = "same model and candidates as before; nothing new was registered"
+    assert {**again, "stages": []} == {**answer, "stages": [], "reason": reason}
     assert registered_versions(trained.workspace) == [1]
 
 
@@ -157,18 +168,44 @@ def test_a_moved_workspace_and_collection_stay_cached(trained_copy: Trained) -> 
     assert steps_run(trained_copy.train("runtime.workers=3", "runtime.batch_size=7").answer) == set()
 
 
-def test_another_setting_of_one_candidate_reruns_that_candidate(trained_copy: Trained) -> None:
+def test_another_setting_of_one_candidate_reruns_that_candidate(trained: Trained, trained_copy: Trained) -> None:
     answer = trained_copy.train("regression.dimension=12").answer
     assert steps_run(answer) == {"ridge", "ridge embeds", "evaluation", "report"}
     assert answer["model"] == {"name": "scenekin", "version": 2, "aliases": ["challenger"]}
     assert (answer["promoted"], answer["reason"]) == (False, "kept as challenger; not in use")
+    assert answer["champion"] == 1
+    (auc,) = answer["metrics"].values()
+    first = json.loads((trained.workspace.parent / "train.json").read_text())["metrics"]["validation"]
+    assert answer["to_champion"]["ndcg_auc"] == pytest.approx(auc["ndcg_auc"] - first["ndcg_auc"], abs=1e-6)
+    low, high = answer["to_champion"]["ndcg_auc_interval"]
+    assert low < answer["to_champion"]["ndcg_auc"] < high
 
 
 def test_an_equal_model_is_no_other_version(trained_copy: Trained) -> None:
+    def stored() -> object:
+        version = mlflow_client(trained_copy.workspace).get_model_version("scenekin", "1")
+        return version.description, version.tags
+
+    before = stored()
     answer = trained_copy.train("v_v.patience=9").answer
     assert steps_run(answer) == {"triplets", "report"}
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
+    assert answer["reason"] == "same model and candidates as before; nothing new was registered"
     assert registered_versions(trained_copy.workspace) == [1]
+    assert stored() == before
+
+
+def test_an_equal_model_beside_another_candidate_leaves_the_earlier_version(trained_copy: Trained) -> None:
+    def stored() -> object:
+        version = mlflow_client(trained_copy.workspace).get_model_version("scenekin", "1")
+        return version.description, version.tags
+
+    before = stored()
+    answer = trained_copy.train("v_v.margin=0.3").answer
+    assert answer["model"]["version"] == 2
+    assert answer["reason"] == "same model as version 1, beside other candidates"
+    assert (answer["champion"], answer["to_champion"]) == (None, None)
+    assert stored() == before
 
 
 @pytest.mark.parametrize(
@@ -370,6 +407,8 @@ def test_the_backbone_can_be_trained_too(trained_copy: Trained, small: Path) -> 
     finetuned = "v_v.backbone=finetuned", "v_v.pooling.kind=rmac_max"
     answer = train_small(trained_copy, small, *finetuned).answer
     assert answer["model"] == {"name": "scenekin", "version": 2, "aliases": ["challenger"]}
+    assert answer["reason"].startswith("not promoted, its quality is not established: only 5 queries were measured")
+    assert (answer["champion"], answer["to_champion"]) == (1, None)  # of another collection
     assert [candidate["method"] for candidate in answer["candidates"]] == ["v_v"]
     assert [stage["name"] for stage in answer["stages"]][-3:] == ["embed_images", "evaluate", "write_report"]
 

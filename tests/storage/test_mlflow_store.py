@@ -12,7 +12,7 @@ from storage.registry import find_model
 from storage.tracking import RunPage, ensure_run, log_files, training_run
 from storage.workspace import Workspace
 
-PAGE = RunPage("v_v", "(V,V)", "photos", "/photos", "d")
+PAGE = RunPage("v_v", "(V,V)", "photos", "/photos", "d", "k")
 
 
 @pytest.fixture(scope="module")

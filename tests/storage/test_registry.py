@@ -1,4 +1,5 @@
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import mlflow
@@ -6,11 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from storage.errors import StorageError
+from storage.errors import NoChampion, StorageError
 from storage.faults import FaultPoint, inject
 from storage.mlflow_store import tracking_client
 from storage.models import ModelRef
-from storage.registry import ModelPackage, Registered, VersionInfo, find_model, register, renew_version
+from storage.registry import ModelPackage, Registered, VersionInfo, find_model, known_version, register
 from storage.tracking import RunPage, log_files, training_run
 from storage.workspace import Workspace
 
@@ -77,9 +78,11 @@ def workspace(empty: Workspace, package: ModelPackage, tmp_path_factory: pytest.
     return workspace
 
 
-def train_and_register(workspace: Workspace, digest: str, package: ModelPackage, number: int = 1) -> Registered:
+def train_and_register(
+    workspace: Workspace, digest: str, package: ModelPackage, number: int = 1, doubt: str | None = None
+) -> Registered:
     best, other = model(workspace, digest, scale=number), model(workspace, f"beside {digest}")
-    page = RunPage("v_v", "(V,V)", f"photos {digest}", "/photos", "d")
+    page = RunPage("v_v", "(V,V)", f"photos {digest}", "/photos", "d", "k")
     with training_run(workspace, page, workspace.root / f"run {digest}") as log:
         pass
     info = VersionInfo(
@@ -87,6 +90,7 @@ def train_and_register(workspace: Workspace, digest: str, package: ModelPackage,
         config=f"config of {digest}",
         card=f"# card of {digest}",
         tags={"format": "imagefolder"},
+        doubt=doubt,
     )
     metrics = {"ndcg_auc": 40.0 + number, "ndcg_at_10": 0.5}
     return register(workspace, log.run_id, best, info=info, metrics=metrics, package=package)
@@ -126,9 +130,9 @@ def test_a_version_says_all_that_evaluating_it_takes(workspace: Workspace) -> No
 
 
 def renew(workspace: Workspace, version: Registered) -> Registered:
-    """Train again what gives this version."""
-    card = f"# card of {version.model.digest}"
-    same = renew_version(workspace, version.model, VersionInfo(version.candidates, version.config, card))
+    """Train again what gives this version, with other settings."""
+    info = VersionInfo(version.candidates, "new", "# new", {"format": "new"})
+    same = known_version(workspace, version.model, info)
     assert same is not None
     return same
 
@@ -148,25 +152,27 @@ def test_a_version_is_described_by_its_card_that_lies_with_its_run(
     assert described(workspace, find_model(workspace, version)) == (card, card)
 
 
-def test_a_known_model_is_found_by_its_digest_and_brought_up_to_date(workspace: Workspace) -> None:
+def test_a_known_model_is_found_by_its_digest_and_stays_as_it_was_registered(workspace: Workspace) -> None:
     before, last = find_model(workspace, "2"), find_model(workspace, "3")
-    beside = {"v_v": ModelRef(path="models/new", digest="new")}
-    renewed = renew_version(workspace, ModelRef(path="", digest="two"), VersionInfo(beside, "new", "# new"))
-    assert renewed == find_model(workspace, "2")
-    assert (renewed.config, renewed.candidates) == ("new", beside)
-    assert (renewed.version, renewed.aliases) == (2, ("challenger",))  # what was trained last challenges
-    assert described(workspace, renewed) == ("# new", "# new")
-    for version in (before, last):
-        renew(workspace, version)
+    renewed = renew(workspace, before)
+    assert renewed.aliases == ("challenger",)  # what was trained last challenges
+    assert replace(renewed, aliases=()) == before
+    assert not renewed.is_new
+    assert described(workspace, renewed) == ("# card of two", "# card of two")
+    client = tracking_client(workspace)
+    assert client.get_run(renewed.run_id).data.tags["format"] == "imagefolder"
+    renew(workspace, last)
     assert (find_model(workspace, "2"), find_model(workspace, "challenger")) == (before, last)
 
 
-def test_an_unknown_model_is_not_renewed(workspace: Workspace) -> None:
+def test_an_unknown_model_is_no_version(workspace: Workspace) -> None:
     unknown = ModelRef(path="models/one", digest="beside one")
-    assert renew_version(workspace, unknown, VersionInfo({}, "", "")) is None
+    assert known_version(workspace, unknown, VersionInfo({}, "", "")) is None
+    first = find_model(workspace, "1")
+    assert known_version(workspace, first.model, VersionInfo({"v_v": first.model}, "", "")) is None
 
 
-def test_a_version_is_written_to_only_where_its_card_changed(workspace: Workspace) -> None:
+def test_a_known_version_is_not_written_to(workspace: Workspace) -> None:
     def written() -> object:
         return tracking_client(workspace).get_model_version("scenekin", "3").last_updated_timestamp
 
@@ -192,7 +198,7 @@ def test_a_model_that_is_not_there_is_named(workspace: Workspace, name: str) -> 
 
 
 def test_where_nothing_is_registered_nothing_is_found(empty: Workspace) -> None:
-    assert renew_version(empty, ModelRef(path="models/one", digest="one"), VersionInfo({}, "", "")) is None
+    assert known_version(empty, ModelRef(path="models/one", digest="one"), VersionInfo({}, "", "")) is None
     with pytest.raises(StorageError, match=r"No model has been trained in .* yet; run `scenekin train`"):
         find_model(empty, "champion")
 
@@ -246,11 +252,28 @@ def test_an_interrupted_registration_is_completed_the_next_time(
         train_and_register(workspace, "one", package)
     best, other = (model(workspace, digest) for digest in ("one", "beside one"))
     info = VersionInfo({"v_v": best, "regression": other}, "config of one", "# card of one")
-    renewed = renew_version(workspace, best, info)
+    renewed = known_version(workspace, best, info)
     assert renewed is not None
     assert (renewed.version, renewed.aliases, renewed.reason) == (1, ("champion",), "the first version")
     assert renewed == find_model(workspace, "champion")
     assert described(workspace, renewed) == ("# card of one", "# card of one")
+
+
+def test_a_model_of_doubtful_quality_is_no_champion_until_it_is_measured_well(
+    empty: Workspace, package: ModelPackage, tmp_path: Path
+) -> None:
+    workspace = Workspace(tmp_path / "workspace")
+    shutil.copytree(empty.root, workspace.root)
+    first = train_and_register(workspace, "one", package, doubt="only 4 queries")
+    reason = "not promoted, its quality is not established: only 4 queries"
+    assert (first.aliases, first.reason, first.is_new) == (("challenger",), reason, True)
+    with pytest.raises(NoChampion, match=r"none became champion; name another alias or a version\.$"):
+        find_model(workspace, "champion")
+    same = renew(workspace, first)  # measured by more queries
+    assert (same.version, same.aliases, same.reason) == (1, ("champion",), "the first version")
+    second = train_and_register(workspace, "two", package, doubt="only 4 queries")
+    assert (second.aliases, second.reason) == (("challenger",), reason)
+    assert find_model(workspace, "champion").version == 1
 
 
 # Values that the registry lost.
@@ -276,7 +299,9 @@ def test_lost_values_of_a_version_are_replaced(registered: Workspace) -> None:
     client.set_model_version_tag("scenekin", "1", "candidates", "[")
     (registered.root / before.model.path / "config.json").unlink()
     assert find_model(registered, "1").candidates == {"scenekin": before.model}
-    assert renew(registered, before) == before
+    client.delete_model_version_tag("scenekin", "1", "candidates")
+    info = VersionInfo(before.candidates, before.config, "# card of one", {"format": "imagefolder"})
+    assert known_version(registered, before.model, info) == before
 
 
 def test_a_version_that_names_no_model_is_refused(registered: Workspace) -> None:
@@ -291,10 +316,9 @@ def test_a_version_outlives_its_run_and_experiment(
     before, client = find_model(registered, "champion"), tracking_client(registered)
     client.delete_run(before.run_id)
     client.delete_experiment(client.get_experiment_by_name("scenekin").experiment_id)
-    changed = VersionInfo(before.candidates, before.config, "# changed")
-    renewed = renew_version(registered, before.model, changed)
-    assert renewed == before
-    assert client.get_model_version("scenekin", "1").description == "# changed"
+    client.update_model_version("scenekin", "1", description="")
+    assert renew(registered, before) == before
+    assert client.get_model_version("scenekin", "1").description == "# new"
     (tmp_path / "report").mkdir()
     log_files(registered, before.run_id, tmp_path / "report", "report")
     assert train_and_register(registered, "two", package).version == 2

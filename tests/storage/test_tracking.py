@@ -16,7 +16,7 @@ from storage.mlflow_store import tracking_client
 from storage.tracking import RunPage, log_files, training_run
 from storage.workspace import Workspace
 
-PAGE = RunPage("v_v", "(V,V)", "photos", "/archive/photos", "0123456789" * 7)
+PAGE = RunPage("v_v", "(V,V)", "photos", "/archive/photos", "0123456789" * 7, "89abcdef" * 4)
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +69,7 @@ def test_a_run_ends_as_what_it_was_with_all_its_metrics(
         with pytest.raises(error):
             work()
     run = run_of(workspace, run_id)
-    assert (run.info.status, run.info.run_name) == (status, "(V,V) · photos")
+    assert (run.info.status, run.info.run_name) == (status, "(V,V) · photos · 89abcde")
     assert run.info.end_time is not None
     history = tracking_client(workspace).get_metric_history(run.info.run_id, "loss")
     assert [(metric.step, metric.value) for metric in history] == [(1, 0.5), (2, 0.25)]

@@ -155,6 +155,25 @@ def test_a_best_model_that_does_not_clearly_beat_the_best_baseline_is_marked(rep
     assert marked in render_report(report.model_copy(update={"methods": methods}))
 
 
+def test_the_evaluated_model_leads_even_where_another_is_better(report: Report) -> None:
+    page = render_report(report.model_copy(update={"evaluated": "vt_v"}))
+    text = re.sub(r"\s+", " ", Elements(page).text)
+    assert "The evaluated model is (V+T,V): NDCG AUC" in text
+    to_best = report.methods["vt_v"].to_best
+    assert to_best is not None
+    assert "The best method of its training is (V,V)" in text
+    assert f"the evaluated model's difference from it is {to_best.ndcg_auc:.1f}" in text
+    rows = text.split("Trained models")[1]
+    assert rows.index("(V+T,V) evaluated model") < rows.index("(V,V) ")
+    assert "best trained method is" not in text
+
+
+@pytest.mark.parametrize(("queries", "told"), [(9, True), (10, False)])
+def test_a_handful_of_queries_is_marked(report: Report, queries: int, told: bool) -> None:
+    page = render_report(report.model_copy(update={"queries": queries}))
+    assert (f"only {queries} queries were measured, and at least 10 are needed" in page) == told
+
+
 def test_words_are_measured_and_shown(report: Report) -> None:
     text = re.sub(r"\s+", " ", Elements(render_report(report)).text)
     assert "2 to 10 % of the images" in text

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from dataclasses import replace
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
@@ -40,7 +41,9 @@ from tasks.registry.task import (
     attach_report,
     candidate_model,
     find_registered,
+    log_candidates,
     model_card,
+    other_champion,
     register_model,
     run_of,
 )
@@ -67,7 +70,9 @@ def train(workspace: Workspace, method: str, seed: int) -> Artifact:
     )
     model = SceneModel(config, create_backbone(config.backbone, pretrained=False), tiny_projection(1280, DIMENSION))
     with training_run(
-        workspace, RunPage(method, method, "photos", "/photos", "d"), workspace.root / f"run {method} {seed}"
+        workspace,
+        RunPage(method, method, "photos", "/photos", "d", f"key {seed}"),
+        workspace.root / f"run {method} {seed}",
     ) as log:
         pass
 
@@ -114,6 +119,7 @@ def test_the_best_is_registered_and_all_candidates_are_kept(
     workspace: Workspace, trained: dict[str, Artifact], champion: Registered
 ) -> None:
     assert (champion.version, champion.aliases, champion.config) == (1, ("champion",), "config of regression")
+    assert (champion.is_new, champion.method) == (True, "regression")
     assert champion.run_id == run_of(workspace, trained["regression"])
     assert champion.model == champion.candidates["regression"]
     assert champion.candidates.keys() == trained.keys()
@@ -127,13 +133,14 @@ def test_a_model_that_is_registered_is_not_registered_again(
 ) -> None:
     before = versions(workspace)
     elsewhere = Workspace(workspace.root)
-    assert register(elsewhere, "regression", trained) == champion
+    known = replace(champion, is_new=False)
+    assert register(elsewhere, "regression", trained) == known
     copies = {
         method: artifact.model_copy(update={"key": f"{artifact.key}-copy"}) for method, artifact in trained.items()
     }
     for method, copy in copies.items():
         shutil.copytree(folder_of(workspace, trained[method]), folder_of(workspace, copy))
-    assert register(workspace, "regression", copies) == champion
+    assert register(workspace, "regression", copies) == known
     assert versions(workspace) == before
 
 
@@ -143,18 +150,39 @@ def test_another_best_one_waits_as_challenger(
     challenger = register(workspace, "v_v", trained)
     assert challenger.version > champion.version
     assert challenger.aliases == ("challenger",)
-    assert find_registered(workspace, "champion") == champion
-    assert find_registered(workspace, "challenger") == challenger
-    assert register(workspace, "regression", trained) == champion
+    known = replace(champion, is_new=False)
+    assert find_registered(workspace, "champion") == other_champion(workspace, challenger) == known
+    assert other_champion(workspace, champion) is None
+    assert find_registered(workspace, "challenger") == replace(challenger, is_new=False)
+    assert register(workspace, "regression", trained) == known
 
 
-def test_a_card_that_changed_replaces_that_of_the_same_version(
+def test_the_card_and_the_candidates_of_a_version_stay(
     workspace: Workspace, trained: dict[str, Artifact], champion: Registered
 ) -> None:
-    assert register(workspace, "regression", trained, card="# another") == champion
+    known = replace(champion, is_new=False)
+    assert register(workspace, "regression", trained, card="# another") == known
+    alone = register(workspace, "regression", {"regression": trained["regression"]}, card="# alone")
+    assert (alone.is_new, alone.reason) == (True, "same model as version 1, beside other candidates")
+    assert (alone.model, alone.candidates) == (champion.model, {"regression": champion.model})
+    assert find_registered(workspace, "champion") == known
     client = tracking_client(workspace)
-    assert client.get_model_version("scenekin", str(champion.version)).description == "# another"
-    assert Path(client.download_artifacts(champion.run_id, "model_card.md")).read_text(encoding="utf-8") == "# another"
+    assert client.get_model_version("scenekin", str(champion.version)).description == "# card"
+    assert Path(client.download_artifacts(champion.run_id, "model_card.md")).read_text(encoding="utf-8") == "# card"
+    run = client.get_run(champion.run_id)
+    assert (run.info.run_name, run.data.tags["version"]) == ("regression · photos · v1", "1")
+
+
+def test_candidates_have_their_metrics_and_the_winner_its_version(
+    workspace: Workspace, trained: dict[str, Artifact]
+) -> None:
+    runs = {method: run_of(workspace, artifact) for method, artifact in trained.items()}
+    client = tracking_client(workspace)
+    for auc in (44.0, 45.0):
+        log_candidates(workspace, runs, {method: {"pcc_auc": auc} for method in runs}, "regression", 1)
+    for run_id in runs.values():
+        assert [metric.value for metric in client.get_metric_history(run_id, "pcc_auc")] == [44.0]
+    assert client.get_run(runs["regression"]).data.tags["version"] == "1"
 
 
 @pytest.fixture(scope="module")
@@ -250,8 +278,18 @@ def test_a_report_is_attached_to_its_run(workspace: Workspace, champion: Registe
         lambda folder: Path(folder, "report.html").write_text("<p>figures</p>", encoding="utf-8") and None,
     )
     attach_report(workspace, champion.run_id, report, "test")
-    logged = tracking_client(workspace).list_artifacts(champion.run_id, "report/test")
+    client = tracking_client(workspace)
+    logged = client.list_artifacts(champion.run_id, "report/test")
     assert {Path(file.path).name for file in logged} == {"report.html", "artifact.json"}
+    other = write_artifact(
+        workspace, "report", "l", lambda folder: Path(folder, "report.html").write_text("", encoding="utf-8") and None
+    )
+    for replace_it, kept in ((False, "<p>figures</p>"), (True, "")):
+        attach_report(workspace, champion.run_id, other, "test", replace=replace_it)
+        assert (
+            Path(client.download_artifacts(champion.run_id, "report/test/report.html")).read_text(encoding="utf-8")
+            == kept
+        )
 
 
 def test_the_code_that_travels_needs_no_more_than_is_required() -> None:

@@ -1,0 +1,77 @@
+"""The comparison of a new model with another from what a training has at hand."""
+
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+
+from storage.artifacts import Artifact, folder_of
+from storage.checksum import file_digest
+from storage.errors import StorageError
+from storage.models import ModelRef, sound_model
+from storage.tables import read_table
+from storage.workspace import Workspace
+from tasks.captions.tfidf import tfidf
+from tasks.captions.vocabulary import vocabulary_from
+from tasks.evaluation.jackknife import estimate_aucs
+from tasks.evaluation.rankings import rank_images
+from tasks.evaluation.summary import Difference, paired_difference
+from tasks.features.descriptors import load_descriptors, project
+from tasks.metrics.truth import draw_queries
+from tasks.model.config import ModelConfig, features_file, load_config
+from tasks.model.persistence import load
+
+
+def compare_models(
+    workspace: Workspace,
+    collection: Artifact,
+    features: Artifact,
+    split: str,
+    model: ModelRef,
+    over: ModelRef,
+    seed: int,
+) -> Difference | None:
+    """Return the model's metrics minus the other's; None unless both learned from the same captions and features."""
+    with suppress(StorageError):
+        folders = [sound_model(workspace, each) for each in (model, over)]
+        if _are_comparable(folder_of(workspace, features), *folders):
+            return _difference(workspace, collection, features, split, folders, seed)
+    return None
+
+
+def _are_comparable(features: Path, model: Path, over: Path) -> bool:
+    """Whether both models learned from the same captions, and these features are those of their network."""
+    one, other = load_config(model), load_config(over)
+    vocabularies = {file_digest(folder / "vocabulary.parquet") for folder in (model, over)}
+    known = all((features / features_file(config.pooling)).exists() for config in (one, other))
+    return (
+        len(vocabularies) == 1
+        and known
+        and not (one.finetuned or other.finetuned)
+        and (one.backbone, one.preprocessing) == (other.backbone, other.preprocessing)
+    )
+
+
+def _difference(
+    workspace: Workspace, collection: Artifact, features: Artifact, split: str, folders: list[Path], seed: int
+) -> Difference:
+    captioned, found = folder_of(workspace, collection), folder_of(workspace, features)
+    captions = read_table(captioned / f"captions/{split}.parquet")["captions"].to_pylist()
+    images = read_table(captioned / f"captioned/{split}.parquet")
+    tfidf_NV = tfidf(captions, vocabulary_from(read_table(folders[0] / "vocabulary.parquet")))
+    query_Q, _ = draw_queries(tfidf_NV, seed=seed)
+    embeddings = {
+        name: _embed(found, images, folder) for name, folder in zip(("challenger", "champion"), folders, strict=True)
+    }
+    rankings = rank_images(tfidf_NV, query_Q, embeddings, {}, seed=seed, references=False)
+    return paired_difference(estimate_aucs(rankings, seed=seed), "challenger", "champion", "champion")
+
+
+def _embed(features: Path, images: pa.Table, folder: Path) -> np.ndarray:
+    """Return embedding_ND of a split's images, rounded as embeddings are stored."""
+    network = load(folder)
+    config: ModelConfig = network.config
+    descriptors = load_descriptors(features, images["sha256"].to_pylist(), config.pooling, config.channels)
+    embedding_ND: np.ndarray = project(network.head, descriptors).numpy()
+    return embedding_ND.astype(np.float16).astype(np.float32)
