@@ -31,7 +31,7 @@ from tasks.model.methods import LABELS
 from tasks.model.persistence import load_for_queries
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import TextModel, load_text
-from tasks.phrases import counted, either
+from tasks.phrases import counted, did_you_mean, either
 from tasks.search.explanation import Explanation, explain
 from tasks.search.modifiers import ADD, REMOVE
 from tasks.search.ranking import rank
@@ -141,7 +141,8 @@ class Searcher:
         """The row of an indexed image. Raises MissingImage."""
         row = self.row_of.get(image_id)
         if row is None:
-            raise MissingImage(f"No image {image_id[:80]!r} in the index {self.manifest.name!r}.")
+            hint = did_you_mean(image_id, self.image_ids)
+            raise MissingImage(f"No image {image_id[:80]!r} in the index {self.manifest.name!r}.{hint}")
         return row
 
     @cached_property
@@ -197,7 +198,10 @@ class Searcher:
         try:
             return _read_file(image)
         except MissingFile:
-            raise InputError(f"No such file or image in the index {self.manifest.name!r}: {str(image)!r}.") from None
+            hint = did_you_mean(str(image), self.image_ids)
+            raise InputError(
+                f"No such file or image in the index {self.manifest.name!r}: {str(image)!r}.{hint}"
+            ) from None
 
     def explain(self, a: ImageInput, b: ImageInput) -> Explanation:
         """Why two images match (METHOD.md 7). A path that is no file is taken as the id of an indexed image.

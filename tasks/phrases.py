@@ -1,6 +1,8 @@
-"""Counts and alternatives as they stand in sentences."""
+"""Counts, alternatives and suggestions as they stand in sentences."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import PurePath
 
 
 def counted(count: int, noun: str, plural: str | None = None) -> str:
@@ -12,3 +14,13 @@ def either(words: Sequence[str]) -> str:
     """Join alternatives, of which there is at least one: `a, b or c`."""
     *most, last = words
     return f"{', '.join(most)} or {last}" if most else last
+
+
+def did_you_mean(path: str, known: Iterable[str]) -> str:
+    """Return ` Did you mean …?` with up to three known paths of the same file name, else nothing.
+
+    Folder, extension and case may differ.
+    """
+    stem = PurePath(path).stem.casefold()
+    near = list(islice((repr(other) for other in known if PurePath(other).stem.casefold() == stem), 3))
+    return f" Did you mean {either(near)}?" if near else ""

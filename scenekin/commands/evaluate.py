@@ -25,7 +25,7 @@ from scenekin.options import (
     path_text,
 )
 from tasks.collection.records import Split
-from tasks.metrics.formatting import format_metric, format_with_interval
+from tasks.metrics.formatting import format_difference, format_metric, format_with_interval
 from tasks.phrases import counted
 
 if TYPE_CHECKING:
@@ -77,6 +77,7 @@ def evaluate_text(result: "EvaluateResult") -> str:
     lines = [
         f"{result.model.name} version {result.model.version}, {result.methods[result.method].label}, on "
         f"{result.split}: {counted(result.queries, 'query', 'queries')}, {result.left_out:,} skipped",
+        *_verdict(result),
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for _, summary in sorted(result.methods.items(), key=lambda item: item[0] != result.method):
@@ -95,6 +96,19 @@ def evaluate_text(result: "EvaluateResult") -> str:
             f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"
         )
     return "\n".join([*lines, *_notes(result), f"Report: {short(Path(result.report))}"])
+
+
+def _verdict(result: "EvaluateResult") -> list[str]:
+    """Whether the model is better than the best untrained baseline, where that was measured."""
+    from tasks.evaluation.task import compare_with_baseline
+
+    summary = result.methods[result.method]
+    if summary.gain is None or summary.gain.ndcg_auc is None:
+        return []
+    difference = format_difference(summary.gain.ndcg_auc, summary.gain.ndcg_auc_interval)
+    baseline = result.methods[summary.gain.over].label
+    better = f"is clearly better than the best untrained baseline ({baseline}): {difference}"
+    return [f"  {summary.label} {compare_with_baseline(result.methods, result.method) or better}"]
 
 
 def _notes(result: "EvaluateResult") -> list[str]:

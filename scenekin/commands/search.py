@@ -1,6 +1,7 @@
 """`scenekin search`."""
 
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -20,7 +21,7 @@ from scenekin.console import (
 from scenekin.options import AsJson, ImageColumn, IndexName, Workspace
 from scenekin.outputs import check_output
 from tasks.errors import InputError
-from tasks.phrases import counted
+from tasks.phrases import counted, did_you_mean
 
 if TYPE_CHECKING:
     from scenekin.batch_search import BatchOutcome
@@ -127,9 +128,19 @@ def _check_file(query: Path, out: Path | None) -> None:
     except (OSError, ValueError):  # too long for a file name
         exists = False
     if not exists:
-        raise InputError(f"No such file: {str(query)!r}; to search by text, use --text, or by an indexed image, --id.")
+        near = did_you_mean(query.name, _names_beside(query))
+        raise InputError(
+            f"No such file: {str(query)!r}; to search by text, use --text, or by an indexed image, --id.{near}"
+        )
     if out is None and query.is_dir():
         raise InputError(f"{str(query)!r} is a folder; to search by each of its images, name a file with --out.")
+
+
+def _names_beside(file: Path) -> list[str]:
+    """The names of the files in the folder of a file; none if there is no such folder."""
+    with suppress(OSError, ValueError):
+        return sorted(entry.name for entry in file.parent.iterdir())
+    return []
 
 
 def search_and_print(
