@@ -13,6 +13,7 @@ from flows.evaluate import evaluate
 from flows.index import index
 from flows.results import FlowResult
 from flows.train import train
+from storage.source.tree import Source
 from tasks.caching import EXECUTE
 
 P = ParamSpec("P")
@@ -37,9 +38,20 @@ def run_as_task(name: str, step: Callable[[], T], /, *, cached: bool = False) ->
     return outcome[0]
 
 
+def _refuse_credentials(*parameters: object) -> None:
+    """Raise ValueError for a URL with credentials: Prefect stores and shows the parameters of a run."""
+    for url in parameters:
+        if isinstance(url, str) and (address := Source(url).address) != url:
+            raise ValueError(
+                f"The URL {address} was given with credentials, which Prefect stores with each run: remove them from "
+                "the deployment's parameters and delete this run; docs/security.md describes other ways to pass them."
+            )
+
+
 def _as_flow(name: str, function: Callable[P, R]) -> Flow[P, R]:
     @wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        _refuse_credentials(*args, *kwargs.values())
         log.setLevel(logging.INFO)  # Prefect shows what this logger emits, and leaves its level as it is
         token = EXECUTE.set(run_as_task)
         try:
