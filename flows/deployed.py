@@ -21,6 +21,7 @@ from flows.index import index
 from flows.results import FlowResult
 from flows.train import train
 from storage.errors import StorageError
+from storage.source.tree import Source
 from tasks.caching import EXECUTE
 from tasks.errors import InputError
 
@@ -57,6 +58,16 @@ def run_as_task(name: str, step: Callable[[], T], /, *, cached: bool = False) ->
     return outcome[0]
 
 
+def _refuse_credentials(*parameters: object) -> None:
+    """Raise InputError for a URL with credentials: Prefect stores and shows the parameters of a run."""
+    for url in parameters:
+        if isinstance(url, str) and (address := Source(url).address) != url:
+            raise InputError(
+                f"The URL {address} was given with credentials, which Prefect stores with each run: remove them from "
+                "the deployment's parameters and delete this run; docs/security.md describes other ways to pass them."
+            )
+
+
 def _is_news(record: logging.LogRecord) -> bool:
     """Whether a record says more than that a task (None) or a flow (FailedRun) returned Failed, as its state does."""
     return not record.exc_info or not isinstance(record.exc_info[1], FailedRun | None)
@@ -70,6 +81,7 @@ def _as_flow(name: str, function: Callable[P, R]) -> Flow[P, R | State]:
             logger.addFilter(_is_news)
         token = EXECUTE.set(run_as_task)
         try:
+            _refuse_credentials(*args, *kwargs.values())
             result = function(*args, **kwargs)
         except EXPECTED as error:
             log.error("%s", error)

@@ -63,6 +63,17 @@ def test_settings_are_checked_before_a_run(name: str) -> None:
         flow.validate_parameters({"config": {"v_v": {"margn": 0.1}}})
 
 
+@pytest.mark.parametrize("deployment", DEPLOYMENTS, ids=name_of)
+def test_credentials_are_refused_as_parameters(deployment: dict[str, Any], tmp_path: Path) -> None:
+    for name in ("collection", "images"):
+        given = {"workspace": str(tmp_path / "new"), name: "https://bob:secret@photos.example/set?token=secret"}
+        state = flow_of(deployment).fn(**given)
+        assert state.is_failed()
+        assert state.message.startswith("The URL https://photos.example/set?token=*** was given with credentials")
+        assert "secret" not in state.message
+    assert not (tmp_path / "new").exists()
+
+
 def test_the_index_is_refreshed_by_schedule_and_the_others_on_demand() -> None:
     schedules = {name_of(deployment): deployment.get("schedules", []) for deployment in DEPLOYMENTS}
     ((schedule),) = schedules.pop("index-flow/nightly")

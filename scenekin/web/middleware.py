@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from urllib.parse import urlsplit
 
 from anyio import Event, create_task_group, current_time, fail_at
+from python_multipart.multipart import parse_options_header
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
@@ -100,15 +101,18 @@ def _is_foreign(scope: Scope) -> bool:
 
 UPLOAD_BYTES = 20 * 2**20
 FORM_BYTES = 2**18  # for the other fields of the form
+PAGE_BYTES = 5 * UPLOAD_BYTES  # read of the page's form, so that it keeps what was typed beside a large picture
 BODY_SECONDS = 120.0
 BODIES = 48  # POST requests at a time; their bodies are kept in memory or temporary files
 TOO_LARGE = f"The upload is larger than {UPLOAD_BYTES // 2**20} MB; choose a smaller image."
+FORM_TOO_LARGE = f"A form without an image is limited to {FORM_BYTES // 2**10} KB."
 
 
 class BodyLimit:
     """Limits the size of a POST's body, the time it may take to arrive, and the number of POSTs at once.
 
-    A body over the limit is refused by its Content-Length before reading, otherwise while reading.
+    A body over the limit is refused by its Content-Length before reading, otherwise while reading. Forms without a file
+    are small, and only UTF-8 is decoded: other encodings may take quadratic time.
     """
 
     def __init__(
@@ -127,30 +131,38 @@ class BodyLimit:
         if self._active >= self.most:
             busy = Busy()
             return await JSONResponse({"detail": busy.detail}, busy.status_code, busy.headers)(scope, receive, send)
+        kind, options = parse_options_header(Headers(scope=scope).get("content-type"))
+        if options.get(b"charset", b"utf-8").lower() != b"utf-8":
+            return await JSONResponse({"detail": "Send forms in UTF-8."}, 415)(scope, receive, send)
+        limit, message = self.limit, TOO_LARGE
+        if kind != b"multipart/form-data":
+            limit, message = min(limit, FORM_BYTES), FORM_TOO_LARGE
+        elif scope["path"] == "/":
+            limit = max(limit, PAGE_BYTES)
         self._active += 1
         try:
-            return await self.app(scope, self._limited(scope, receive), send)
+            return await self.app(scope, self._limited(scope, receive, limit, message), send)
         finally:
             self._active -= 1
 
-    def _limited(self, scope: Scope, receive: Receive) -> Receive:
+    def _limited(self, scope: Scope, receive: Receive, limit: int, too_large: str) -> Receive:
         declared = Headers(scope=scope).get("content-length", "0")
-        declared_too_large = declared.isdecimal() and int(declared[:20]) > self.limit
+        declared_too_large = declared.isdecimal() and int(declared[:20]) > limit
         deadline = current_time() + self.seconds
         received = 0
 
         async def limited() -> Message:
             nonlocal received
             if declared_too_large:
-                raise HTTPException(413, TOO_LARGE)
+                raise HTTPException(413, too_large)
             try:
                 with fail_at(deadline):
                     message = await receive()
             except TimeoutError:
                 raise HTTPException(408, f"The upload took longer than {self.seconds:.0f} s.") from None
             received += len(message.get("body", b""))
-            if received > self.limit:
-                raise HTTPException(413, TOO_LARGE)
+            if received > limit:
+                raise HTTPException(413, too_large)
             return message
 
         return limited

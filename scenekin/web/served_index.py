@@ -1,8 +1,7 @@
 """The index behind the page: image lookup by id, always in the current version."""
 
 import threading
-from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import Annotated, BinaryIO, TypeVar
@@ -67,17 +66,11 @@ class ServedIndex:
         with _as_upload():
             return to_pixels(data, self.searcher.model.config.preprocessing)
 
-    def embed(self, pixels: Sequence[torch.Tensor]) -> Sequence[np.ndarray]:
-        """Return embedding_D of each image, in one forward pass for all images of a shape."""
-        rows_of = defaultdict(list)
-        for row, pixels_HWC in enumerate(pixels):
-            rows_of[pixels_HWC.shape].append(row)
-        embeddings: dict[int, np.ndarray] = {}
+    def embed(self, pixels_HWC: torch.Tensor) -> np.ndarray:
+        """Return embedding_D of an image."""
         with torch.inference_mode():
-            for rows in rows_of.values():
-                embedding_BD = self.searcher.model(torch.stack([pixels[row] for row in rows])).numpy()
-                embeddings |= zip(rows, embedding_BD, strict=True)
-        return [embeddings[row] for row in range(len(pixels))]
+            embedding_D: np.ndarray = self.searcher.model(pixels_HWC[None])[0].numpy()
+        return embedding_D
 
 
 def read_upload(stream: BinaryIO) -> bytes:
@@ -140,20 +133,20 @@ class CurrentIndex:
         """Run work that needs the network, in turn. Raises Busy."""
         with self._queue.place():
             index = await self.open()
-            return await self._queue.run(lambda _: [work(index)], None)
+            return await self._queue.run(lambda: work(index))
 
     async def embed(self, upload: BinaryIO) -> tuple[ServedIndex, np.ndarray]:
         """Return the current version and embedding_D of an uploaded image. Raises InputError, Busy."""
         with self._queue.place():
             index = await self.open()
             pixels_HWC = await to_thread.run_sync(index.decode, upload, limiter=self._decoding)
-            return index, await self._queue.run(index.embed, pixels_HWC)
+            return index, await self._queue.run(lambda: index.embed(pixels_HWC))
 
     async def preload(self) -> None:
         """Load the model and its words before the first request, in no place of the queue; requests report errors."""
         with suppress(StorageError, InputError):
             searcher = (await self.open()).searcher
-            await self._queue.run(lambda _: [(searcher.model, searcher.text)], None)
+            await self._queue.run(lambda: (searcher.model, searcher.text))
 
 
 def _current_index(request: Request) -> CurrentIndex:

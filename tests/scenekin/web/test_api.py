@@ -182,7 +182,7 @@ def test_an_id_is_never_a_path(client: TestClient, trained: Trained, monkeypatch
 
 
 def test_an_upload_that_takes_too_much_memory_is_refused(client: TestClient) -> None:
-    files = {"image": ("large.png", encode(flat("red", 9000, 8000)))}
+    files = {"image": ("large.png", encode(flat((1,), 12_000, 11_000, mode="1")))}
     response = client.post("/api/search", files=files)
     assert response.status_code == 415
-    assert "exceeds the limit of 268 MB" in response.json()["detail"]
+    assert "exceeds the limit of 537 MB" in response.json()["detail"]

@@ -1,4 +1,3 @@
-import asyncio
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -172,41 +171,3 @@ def test_a_full_temporary_disk_is_reported(client: TestClient, monkeypatch: pyte
         response = client.post(address, files={"image": ("x.jpg", bytes(2**21))}, data={"b": "extra/copy.jpg"})
         assert response.status_code == 507
         assert "temporary disk is full" in response.text
-
-
-def test_uploads_that_wait_are_embedded_together(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
-    app = create_app(Workspace(trained.workspace))
-    slow = Slow()
-    sizes: list[int] = []
-    embed = ServedIndex.embed
-
-    def counting(self: ServedIndex, pixels: Any) -> Any:
-        sizes.append(len(pixels))
-        return embed(self, pixels)
-
-    monkeypatch.setattr(ServedIndex, "embed", counting)
-    data = a_picture(trained).read_bytes()
-
-    async def run(address: str) -> list[httpx.Response]:
-        async with httpx.AsyncClient(base_url=address, timeout=60) as session:
-            held = asyncio.create_task(session.get("/lane/slow"))
-            assert await asyncio.to_thread(slow.started.wait, 60)
-            files = {"image": ("x.jpg", data)}
-            uploads = [asyncio.create_task(session.post("/api/search", files=files)) for _ in range(5)]
-            async with asyncio.timeout(60):
-                while len(app.state.index._queue._jobs) < 5:
-                    await asyncio.sleep(0.01)
-            slow.release.set()
-            await held
-            return await asyncio.gather(*uploads)
-
-    @app.get("/lane/slow")
-    async def _slow() -> None:
-        await app.state.index.compute(slow)
-
-    with serving(app) as address:
-        responses = asyncio.run(run(address))
-    assert sizes == [5]
-    results = [response.json()["results"] for response in responses]
-    assert all(result == results[0] for result in results)
-    assert results[0][0]["image_id"] == an_id(trained)

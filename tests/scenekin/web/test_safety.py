@@ -87,6 +87,38 @@ def test_no_more_of_a_body_is_read_than_the_limit(length: str | None, taken: int
     assert read == taken
 
 
+@pytest.mark.parametrize("declared", [True, False])
+def test_what_was_typed_is_kept_beside_a_picture_that_is_too_large(client: TestClient, declared: bool) -> None:
+    content = (
+        b'--cut\r\nContent-Disposition: form-data; name="image"; filename="x.jpg"\r\n\r\n'
+        + TOO_LARGE
+        + b'\r\n--cut\r\nContent-Disposition: form-data; name="add"\r\n\r\nsnow\r\n--cut--\r\n'
+    )
+    kind = {"content-type": "multipart/form-data; boundary=cut"}
+    response = client.post("/", content=content if declared else iter([content[:99], content[99:]]), headers=kind)
+    assert response.status_code == 413
+    assert "larger than 20 MB" in response.text
+    assert 'value="snow"' in response.text
+
+
+def test_a_large_form_without_a_picture_is_refused(client: TestClient) -> None:
+    for address in ("/", "/api/search"):
+        kind = {"content-type": "application/x-www-form-urlencoded"}
+        response = client.post(address, content=b"&" * 300_000, headers=kind)
+        assert response.status_code == 413
+        assert "A form without an image is limited to 256 KB." in response.text
+
+
+@pytest.mark.parametrize("charset", ["punycode", "idna", "undefined", "latin-1"])
+def test_forms_in_other_encodings_are_refused(client: TestClient, charset: str) -> None:
+    kind = {"content-type": f"multipart/form-data; charset={charset}; boundary=cut"}
+    for address in ("/", "/api/search", "/api/explain"):
+        assert client.post(address, content=b"--cut--", headers=kind).json() == {"detail": "Send forms in UTF-8."}
+    assert client.post(
+        "/", content=b"--cut--", headers={"content-type": kind["content-type"].replace(charset, "UTF-8")}
+    )
+
+
 def test_an_image_with_too_many_pixels_is_refused(client: TestClient) -> None:
     size = (60_000).to_bytes(4, "big") * 2
     bomb = b"\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR" + size + b"\x08\x02\x00\x00\x00" + bytes(4)

@@ -1,11 +1,9 @@
-import re
 import shutil
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx
-import pytest
 from starlette.testclient import TestClient
 
 from scenekin.web.app import create_app
@@ -53,17 +51,7 @@ def test_concurrent_clients_get_the_same_responses_as_one(trained: Trained, clie
     begun = threading.Barrier(CLIENTS)
     with serving(create_app(Workspace(trained.workspace))) as address, ThreadPoolExecutor(CLIENTS) as pool:
         responses = list(pool.map(send, range(CLIENTS)))
-    for number, (status, content) in enumerate(responses):
-        expected_status, expected_content = expected[number % len(kinds)]
-        assert (status, SCORE.sub(b"", content)) == (expected_status, SCORE.sub(b"", expected_content))
-        assert scores(content) == pytest.approx(scores(expected_content), abs=1e-5)  # rounding differs between batches
-
-
-SCORE = re.compile(rb'"score":[^,]+')
-
-
-def scores(content: bytes) -> list[float]:
-    return [float(found.split(b":")[1]) for found in SCORE.findall(content)]
+    assert responses == [expected[number % len(kinds)] for number in range(CLIENTS)]
 
 
 def test_a_long_computation_does_not_block_lookups(trained: Trained) -> None:
