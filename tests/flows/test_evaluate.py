@@ -105,10 +105,10 @@ def test_a_collection_without_training_captions_is_measured(
     assert alone["mixed"] == {}
     assert alone["methods"]["regression"]["ndcg_auc"] > alone["methods"]["random"]["ndcg_auc"]
     page = Path(alone["report"]).read_text(encoding="utf-8")
-    assert "The models were not trained on this collection" in page
+    assert "The models were trained on other captions: another collection, or this one before it changed" in page
     assert "relevance is computed from the words of the test split" in page
     text = scenekin("evaluate", tmp_path / "unseen", "--workspace", trained.workspace).out
-    assert "The models were trained on another collection" in text
+    assert "The models were trained on other captions" in text
 
 
 def test_the_evaluated_model_leads(trained_copy: Trained) -> None:
@@ -138,8 +138,9 @@ def test_models_also_search_among_the_training_images(trained: Trained, answer: 
     assert re.search(r"regression, with training images in the index: NDCG AUC [\d.]+; \d+ % of the top 10", text)
     assert "R = 32, 64, 128 cannot be measured" in text
     label = answer["methods"][answer["method"]]["label"]
-    first, _, second, *_ = text.splitlines()
+    first, verdict, _, second, *_ = text.splitlines()
     assert first.startswith(f"scenekin version 1, {label}, on test: 21 queries")
+    assert re.match(rf"  {label} (is|does) .* the best untrained baseline \(.*\): [+-]", verdict)
     assert second.split()[0] == label
     table = scenekin("evaluate", trained.collection, "--table", "--workspace", trained.workspace).out
     assert "R = 32, 64, 128 cannot be measured" in table
