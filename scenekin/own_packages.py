@@ -23,7 +23,7 @@ def import_own_packages(home: Path) -> None:
             spec.loader.exec_module(module)
         found = [Path(folder).resolve() for folder in getattr(module, "__path__", [])]
         if found != [(home / name).resolve()]:
-            place = getattr(module, "__file__", None) or ", ".join(map(str, found))
+            place = getattr(module, "__file__", None) or ", ".join(map(str, found)) or "another module"
             raise ImportError(
                 f"scenekin has a package {name!r} of its own, but {place} is imported under that name; rename it, or "
                 "use scenekin in another process."
