@@ -1,7 +1,8 @@
 """The work of the evaluation stage: metrics, charts and example queries of all methods on one split."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from tasks.captions.vocabulary import Vocabulary, vocabulary_from
 from tasks.errors import InputError
 from tasks.evaluation.baselines import baseline_embeddings
 from tasks.evaluation.charts import curve_chart, scatter_chart
+from tasks.evaluation.embeddings import Embeddings
 from tasks.evaluation.examples import Gallery, make_examples, make_steered_examples
 from tasks.evaluation.inputs import EvaluationData
 from tasks.evaluation.mixed import MixedMetrics, measure_mixed, measure_mixed_words
@@ -54,14 +56,15 @@ def evaluate(
     tfidf_NV = tfidf(list(captions.values()), vocabulary)
     query_Q, without_stems = draw_queries(tfidf_NV, seed=seed)
     images = read_table(run.open(data.images) / f"captioned/{data.split}.parquet")
-    visual = _baselines(run, data, backbone, seed)
-    visual |= {method: _embeddings(run, artifact, images) for method, artifact in embeddings.items()}
     texts = _text_models(run, models)
-    queries = {}
+    loaders = _baselines(run, data, backbone, seed)
+    loaders |= {method: partial(_embeddings, run, artifact, images) for method, artifact in embeddings.items()}
+    queries: dict[str, Callable[[], np.ndarray]] = {}
     if joint := texts.get("vt_v"):
-        visual["vt_vt"] = visual["vt_v"]
-        queries["vt_vt"] = steer_queries(visual["vt_v"], joint.embed_bags(list(captions.values())))
-    rankings = rank_images(tfidf_NV, query_Q, visual, queries, seed=seed)
+        loaders["vt_vt"] = loaders["vt_v"]
+        queries["vt_vt"] = lambda: steer_queries(visual["vt_v"], joint.embed_bags(list(captions.values())))
+    visual = Embeddings(loaders)
+    rankings = rank_images(tfidf_NV, query_Q, visual, Embeddings(queries), seed=seed)
     methods = summarise(rankings, seed=seed)
     best = {methods[name].label: visual[name] for name in best_methods(methods, evaluated)}
     gallery = _gallery(run, images, captions, tfidf_NV)
@@ -178,19 +181,19 @@ def _steered(
     return make_steered_examples(gallery, query_Q, visual[best], texts[best], count=STEERED_EXAMPLES, seed=seed)
 
 
-def _baselines(run: StageRun, data: EvaluationData, backbone: BackboneConfig, seed: int) -> dict[str, np.ndarray]:
+def _baselines(
+    run: StageRun, data: EvaluationData, backbone: BackboneConfig, seed: int
+) -> dict[str, Callable[[], np.ndarray]]:
     def features(images: Artifact, split: str, descriptors: Artifact) -> Features:
         digests = read_table(run.open(images) / f"captioned/{split}.parquet", ["sha256"])["sha256"].to_pylist()
         folder = run.open(descriptors)
         return lambda pooling: load_descriptors(folder, digests, pooling, sum(block_channels(backbone, pooling)))
 
-    return dict(
-        baseline_embeddings(
-            features(data.reference_images, data.reference, data.reference_features),
-            features(data.images, data.split, data.features),
-            block_channels(backbone, BLOCKS),
-            seed=seed,
-        )
+    return baseline_embeddings(
+        features(data.reference_images, data.reference, data.reference_features),
+        features(data.images, data.split, data.features),
+        block_channels(backbone, BLOCKS),
+        seed=seed,
     )
 
 

@@ -45,9 +45,15 @@ class Estimate:
         return max(low, self.value - margin), min(high, self.value + margin)
 
 
+def draw_groups(count: int, seed: int) -> np.ndarray:
+    """Draw up to 50 groups of nearly equal size: group_N."""
+    group_N: np.ndarray = np.random.default_rng(seed).permutation(count) % GROUPS
+    return group_N
+
+
 def groups(count: int, seed: int) -> Iterator[np.ndarray]:
     """Yield each of up to 50 seeded groups of nearly equal size as a mask: in_group_N."""
-    group_N = np.random.default_rng(seed).permutation(count) % GROUPS
+    group_N = draw_groups(count, seed)
     for group in range(min(GROUPS, count)):
         yield group_N == group
 

@@ -90,23 +90,29 @@ def rank_images(
 ) -> Rankings:
     """Rank all other images for each query by each embedding_ND, and as references in random order and by relevance.
 
-    `queries` has the query_ND of the methods that embed an image differently as a query. Memory is bounded: scores are
-    computed for a block of queries at a time.
+    `queries` has the query_ND of the methods that embed an image differently as a query. Memory is bounded: only one
+    method's embeddings are used at a time, and scores are computed for a block of queries.
     """
     generators = [np.random.default_rng([seed, run]) for run in range(RANDOM_RUNS if references else 0)]
     ideal, random_runs = RankingBuilder(), [RankingBuilder() for _ in generators]
-    builders = {name: RankingBuilder() for name in embeddings}
-    for rows_B, relevance_BM, row_BM in relevance_blocks(tfidf_NV, query_Q):
+    for _, relevance_BM, row_BM in relevance_blocks(tfidf_NV, query_Q):
         ideal.add(relevance_BM, relevance_BM, row_BM)
         for builder, random in zip(random_runs, generators, strict=True):
             builder.add(relevance_BM, random.random(relevance_BM.shape), row_BM)
-        for name, embedding_ND in embeddings.items():
-            score_BN = queries.get(name, embedding_ND)[rows_B] @ embedding_ND.T
-            builders[name].add(relevance_BM, drop_self(score_BN, rows_B), row_BM)
     images, best = tfidf_NV.shape[0], ideal.build()
     runs = {"random": [builder.build() for builder in random_runs], "captions": [best]} if references else {}
-    runs |= {name: [builder.build()] for name, builder in builders.items()}
+    runs |= {name: [_rank(tfidf_NV, query_Q, embeddings[name], queries.get(name))] for name in embeddings}
     return Rankings(images, images - 1, query_Q, best, runs)
+
+
+def _rank(tfidf_NV: csr_array, query_Q: np.ndarray, embedding_ND: np.ndarray, query_ND: np.ndarray | None) -> Ranking:
+    query_QD = (embedding_ND if query_ND is None else query_ND)[query_Q]
+    builder, start = RankingBuilder(), 0
+    for rows_B, relevance_BM, row_BM in relevance_blocks(tfidf_NV, query_Q):
+        score_BN = query_QD[start : start + len(rows_B)] @ embedding_ND.T
+        start += len(rows_B)
+        builder.add(relevance_BM, drop_self(score_BN, rows_B), row_BM)
+    return builder.build()
 
 
 def relevance_blocks(tfidf_NV: csr_array, query_Q: np.ndarray) -> Iterator[tuple[np.ndarray, Floats, np.ndarray]]:

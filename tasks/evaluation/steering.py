@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
 from scipy.sparse import csr_array
 from scipy.stats import t as student
 
-from tasks.evaluation.jackknife import GROUPS, groups, jackknife_variance
+from tasks.evaluation.jackknife import GROUPS, draw_groups, jackknife_variance
 from tasks.evaluation.rankings import VALUES_PER_BLOCK
 from tasks.metrics.ranked import Floats
 from tasks.search.modifiers import steer_queries
@@ -27,9 +28,9 @@ class SteeredResults:
     has_word_PAK: np.ndarray
     similarity_PAK: np.ndarray
 
-    def top(self, kept_N: np.ndarray | None = None) -> tuple[Floats, Floats]:
-        """Average the first TOP results → (share_PA with the word, similarity_PA); with kept_N, of those images."""
-        kept_PAK = np.ones(self.row_PAK.shape, bool) if kept_N is None else kept_N[self.row_PAK]
+    def top(self, kept_PAK: np.ndarray | None = None) -> tuple[Floats, Floats]:
+        """Average the first TOP results → (share_PA with the word, similarity_PA); with kept_PAK, of those kept."""
+        kept_PAK = np.ones(self.row_PAK.shape, bool) if kept_PAK is None else kept_PAK
         first_PAK = kept_PAK & (np.cumsum(kept_PAK, axis=2) <= TOP)
         count_PA = np.maximum(first_PAK.sum(axis=2), 1)
         share_PA, similarity_PA = (
@@ -140,14 +141,20 @@ def share_at(share_A: Floats, similarity_A: Floats, kept: float) -> float:
 
 
 def measure_words(
-    embedding_ND: np.ndarray, theta_VD: np.ndarray, model_tfidf_NV: csr_array, tfidf_NV: csr_array, *, seed: int
+    embedding_ND: np.ndarray,
+    theta_VD: np.ndarray,
+    model_tfidf_NV: csr_array,
+    tfidf_NV: csr_array,
+    *,
+    seed: int,
+    pairs: int = PAIRS,
 ) -> WordMetrics | None:
     """Add a word that the query lacks, with rising α, for seeded pairs of query and word (METHOD.md 6).
 
     `model_tfidf_NV` and `tfidf_NV` are those of `steer_pairs`. None if no pair can be drawn, or if no result shares a
     word with its query.
     """
-    query_P, word_P = draw_pairs(model_tfidf_NV, steering_words(model_tfidf_NV, theta_VD), seed=seed)
+    query_P, word_P = draw_pairs(model_tfidf_NV, steering_words(model_tfidf_NV, theta_VD), seed=seed, pairs=pairs)
     if not len(query_P) or len(embedding_ND) < 2:
         return None
     steered = steer_pairs(embedding_ND, theta_VD, model_tfidf_NV, tfidf_NV, query_P, word_P)
@@ -185,23 +192,46 @@ def _shares(share_PA: Floats, similarity_PA: Floats) -> tuple[float, float, floa
 def _margins(steered: SteeredResults, query_P: np.ndarray, word_P: np.ndarray, images: int, seed: int) -> np.ndarray:
     """Compute the half-widths of the 95 % intervals of `_shares`, by the jackknife over images and over words.
 
-    Images are left out as queries and as results, words with all their pairs. Both count the noise of single pairs,
-    so it is taken off once.
+    Images are left out as queries and as results, words with all their pairs. What varies with an image and a word, or
+    with a query and a result, would count with each of them: it is taken off, and what varies with all three added.
     """
-    whole = steered.top()
     words, word_index_P = np.unique(word_P, return_inverse=True)
-
-    def without(left_out_P: np.ndarray, tops: tuple[Floats, Floats]) -> tuple[float, float, float]:
-        share_PA, similarity_PA = tops
-        return _shares(share_PA[~left_out_P], similarity_PA[~left_out_P]) if not left_out_P.all() else (np.nan,) * 3
-
-    def variance(rows: list[tuple[float, float, float]]) -> np.ndarray:
-        left_out_G3 = np.array(rows)
-        return np.array([jackknife_variance(column[~np.isnan(column)]) for column in left_out_G3.T])
-
-    by_image = variance([without(out_N[query_P], steered.top(~out_N)) for out_N in groups(images, seed)])
-    by_word = variance([without(out_W[word_index_P], whole) for out_W in groups(len(words), seed)])
-    by_pair = variance([without(out_P, whole) for out_P in groups(len(query_P), seed)])
+    row_PAK = steered.row_PAK
+    query_PAK, word_PAK = (np.broadcast_to(each_P[:, None, None], row_PAK.shape) for each_P in (query_P, word_index_P))
+    pair_PAK = np.minimum(query_PAK, row_PAK).astype(np.int64) * images + np.maximum(query_PAK, row_PAK)
+    image_N, word_W = draw_groups(images, seed), draw_groups(len(words), seed)
+    variance = partial(_variance, steered)
+    by_image = variance(image_N[query_P], image_N[row_PAK])
+    by_word = variance(word_W[word_index_P], None)
+    by_image_and_word = variance(_cell_groups(query_P, word_index_P), _cell_groups(row_PAK, word_PAK))
+    by_pair = variance(None, _cell_groups(pair_PAK))
+    by_all = variance(None, _cell_groups(pair_PAK, word_PAK))
+    total_3 = by_image + by_word - by_image_and_word - by_pair + by_all
+    total_3 = np.maximum(total_3, np.maximum(by_image, by_word) / 2)  # differences of estimates can be too small
     freedom = max(1, min(GROUPS, images, len(words)) - 1)
-    margin_3: np.ndarray = student.ppf(0.975, freedom) * np.sqrt(np.maximum(by_image + by_word - by_pair, by_pair))
+    margin_3: np.ndarray = student.ppf(0.975, freedom) * np.sqrt(total_3)
     return margin_3
+
+
+def _cell_groups(*index: np.ndarray) -> np.ndarray:
+    """Draw one of 50 groups for each combination of indices, as a hash of them."""
+    mixed = np.zeros(index[0].shape, np.uint64)
+    for each in index:
+        mixed = (mixed ^ each.astype(np.uint64)) * np.uint64(0x9E3779B97F4A7C15)
+        mixed ^= mixed >> np.uint64(29)
+    group: np.ndarray = (mixed % np.uint64(GROUPS)).astype(np.int64)
+    return group
+
+
+def _variance(steered: SteeredResults, group_P: np.ndarray | None, group_PAK: np.ndarray | None) -> np.ndarray:
+    """Estimate the variance of `_shares` by leaving out each group's pairs and results."""
+    count = 1 + max(int(group.max()) for group in (group_P, group_PAK) if group is not None)
+    left_out = []
+    for group in range(count):
+        share_PA, similarity_PA = steered.top(None if group_PAK is None else group_PAK != group)
+        kept_P = np.ones(len(share_PA), bool) if group_P is None else group_P != group
+        if kept_P.any():
+            left_out.append(_shares(share_PA[kept_P], similarity_PA[kept_P]))
+    if len(left_out) < 2:
+        return np.full(3, np.nan)
+    return np.array([jackknife_variance(column[~np.isnan(column)]) for column in np.array(left_out).T])

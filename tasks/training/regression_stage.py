@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from storage.faults import FaultPoint, reach
@@ -11,6 +12,7 @@ from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf_from
 from tasks.features.descriptors import project
 from tasks.model.config import BackboneConfig
+from tasks.model.device import choose_device
 from tasks.model.head import Head, Kernel, Projection
 from tasks.model.methods import LABELS
 from tasks.progress import progress
@@ -41,7 +43,8 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
             return loaded.truth.ndcg_auc(project(head, validation).numpy())
 
         space = caption_space(tfidf_from(loaded.tfidf_table), config.topics, seed)
-        fit = _fit(train_NC, space.target_NT, config, loaded.block_channels(config.pooling), seed, score)
+        device = choose_device(run.runtime.device, backbone.precision)
+        fit = _fit(train_NC, space.target_NT, config, loaded.block_channels(config.pooling), seed, device, score)
         reach(FaultPoint.CANDIDATE_TRAINED, run.work)
         best = fit.scores[fit.penalty]
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
@@ -71,6 +74,7 @@ def _fit(
     config: RegressionConfig,
     block_channels: tuple[int, ...],
     seed: int,
+    device: torch.device,
     score: Callable[[Head], float],
 ) -> RidgeFit[Kernel] | RidgeFit[Projection]:
     """Fit a head for each penalty and choose the best."""
@@ -83,6 +87,7 @@ def _fit(
         bandwidth=config.bandwidth,
         landmarks=config.landmarks_of(len(train_NC)),
         seed=seed,
+        device=device,
     )
     fit = best_of(ridge.heads(config.penalties), score)
     ridge.treat_as_unseen(fit.penalty, fit.head)

@@ -19,6 +19,7 @@ from tasks.model.head import Kernel, Projection, gaussian
 
 BLOCK = 2048  # rows of the kernel in memory at a time, if landmarks approximate it
 JITTER = 1e-6  # added to the diagonal of the landmarks' kernel, which near copies make singular
+CPU = torch.device("cpu")
 PATIENCE = 2  # penalties worse than the best, after which larger ones are not tried
 AnyHead = TypeVar("AnyHead", Kernel, Projection)
 SPREAD_POWER = 1.5  # of train images' coordinates; chosen on Flickr8k's validation split
@@ -137,13 +138,17 @@ def kernel_ridge(
     bandwidth: float,
     landmarks: int | None,
     seed: int,
+    device: torch.device = CPU,
 ) -> KernelRidge:
-    """Set up the equations for all training images, or for a seeded choice of landmarks."""
+    """Set up the equations for all training images, or for a seeded choice of landmarks.
+
+    `device` computes the kernel.
+    """
     scale_C = spread_scale(descriptor_NC, block_channels) * math.sqrt(bandwidth)
     scaled_NC = descriptor_NC * scale_C
     target = torch.from_numpy(target_NT).double()
     if landmarks is None:
-        kernel_NN = gaussian(scaled_NC, scaled_NC).double()
+        kernel_NN = _compute_on(device, gaussian, scaled_NC, scaled_NC).double()
         return KernelRidge(scale_C, descriptor_NC, target, kernel_NN, None, target)
     rows = len(descriptor_NC)
     chosen_M = torch.randperm(rows, generator=torch.Generator().manual_seed(seed))[:landmarks].sort().values
@@ -153,10 +158,18 @@ def kernel_ridge(
     left_MM = torch.zeros_like(kernel_MM)
     right_MT = torch.zeros(landmarks, target.shape[1], dtype=torch.float64)
     for start in range(0, rows, BLOCK):
-        kernel_BM = gaussian(scaled_NC[start : start + BLOCK], landmark_MC)
-        left_MM += (kernel_BM.T @ kernel_BM).double()
+        kernel_BM = _compute_on(device, gaussian, scaled_NC[start : start + BLOCK], landmark_MC)
+        left_MM += _compute_on(device, torch.mm, kernel_BM.T, kernel_BM).double()
         right_MT += kernel_BM.T.double() @ target[start : start + BLOCK]
     return KernelRidge(scale_C, descriptor_NC[chosen_M], target[chosen_M], kernel_MM, left_MM, right_MT)
+
+
+def _compute_on(device: torch.device, function: Callable[..., Tensor], *tensors: Tensor) -> Tensor:
+    """Compute a function of tensors on a device, or on the CPU if the device's memory does not suffice → on the CPU."""
+    try:
+        return function(*(tensor.to(device) for tensor in tensors)).cpu()
+    except torch.OutOfMemoryError:
+        return function(*tensors)
 
 
 def _diagonal_of_inverse(factor_MM: np.ndarray) -> np.ndarray:

@@ -128,6 +128,7 @@ def train_triplets(
     state = _resume(checkpoint, model, optimiser, random) or TrainingState(
         best_scores=[float(validate())], best=copy.deepcopy(model.state_dict())
     )
+    score: float | None = None  # of the current weights
     on_step(state.refresh)
     while state.refresh < config.refreshes and state.stop_reason(config, beat) is None:
         started = time.monotonic()
@@ -136,6 +137,8 @@ def train_triplets(
         losses, images = _update(learner, triplets, optimiser, config, state, random, name_of)
         state.refresh += 1
         state.skipped += triplets.count == 0
+        if len(losses) or score is None:  # without an update the weights are those of the last validation
+            score = float(validate())
         state.collapsed = spread < COLLAPSED_SPREAD or _at_half_margin(losses, len(learner.terms) * config.margin)
         metrics = {
             "queries": len(pool.query_Q),
@@ -145,12 +148,12 @@ def train_triplets(
             "collapsed": float(state.collapsed),
             "learning_rate": optimiser.param_groups[0]["lr"],
             "images_per_second": (len(pool.row_P) + images) / (time.monotonic() - started),
-            "validation_ndcg_auc": float(validate()),
+            "validation_ndcg_auc": score,
         }
         if len(losses):
             metrics |= {"loss": float(losses.mean()), "images_per_triplet": images / len(losses)}
         log(metrics, state.refresh)
-        state.validated(metrics["validation_ndcg_auc"], model)
+        state.validated(score, model)
         _save(checkpoint, state, model, optimiser, random)
         on_step(1)
     if state.skipped == state.refresh:

@@ -33,7 +33,8 @@ TRAIN_SET, SPLIT_SET = features(TRAIN, seed=0), features(SPLIT, seed=10)
 
 
 def embeddings(seed: int = 0) -> dict[str, np.ndarray]:
-    return dict(baseline_embeddings(TRAIN_SET.__getitem__, SPLIT_SET.__getitem__, BLOCK_CHANNELS, seed=seed))
+    loaders = baseline_embeddings(TRAIN_SET.__getitem__, SPLIT_SET.__getitem__, BLOCK_CHANNELS, seed=seed)
+    return {name: load() for name, load in loaders.items()}
 
 
 def regions_of(set_: Descriptors, image: int) -> np.ndarray:

@@ -15,6 +15,7 @@ from tasks.evaluation.steering import (
     steering_words,
 )
 from tasks.search.modifiers import steer_queries
+from tests.tasks.evaluation.test_jackknife import population
 
 IMAGES, STEMS = 80, 40
 
@@ -48,6 +49,31 @@ def test_figures_are_those_of_seeded_pairs_with_intervals_around_them(tfidf_NV: 
     assert [step.alpha for step in figures.curve] == list(ALPHAS)
     assert [step.kept for step in figures.curve] == pytest.approx(similarity_A / similarity_A[0])
     assert WordMetrics.model_validate_json(figures.model_dump_json()) == figures
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
+    """Images and words drawn from one population: the intervals hold the mean over all, and are not much too wide."""
+    tfidf_NV, embedding_ND, _ = population(8000)
+    theta_VD = tfidf_NV.T @ embedding_ND
+    theta_VD /= np.linalg.norm(theta_VD, axis=1, keepdims=True)
+    found = []
+    for draw in range(50):
+        random = np.random.default_rng(draw)
+        rows = random.choice(len(tfidf_NV), 150, replace=False)
+        words = random.choice(len(theta_VD), 100, replace=False)
+        drawn_VD = np.zeros_like(theta_VD)
+        drawn_VD[words] = theta_VD[words]
+        drawn_NV = csr_array(tfidf_NV[rows])
+        metrics = measure_words(embedding_ND[rows], drawn_VD, drawn_NV, drawn_NV, seed=draw, pairs=300)
+        names = ("without", "at_90", "at_80")
+        found.append([(getattr(metrics, name), *getattr(metrics, f"{name}_interval")) for name in names])
+    value_D3, low_D3, high_D3 = np.moveaxis(np.array(found), 2, 0)
+    truth_3 = value_D3.mean(axis=0)
+    coverage_3 = ((low_D3 <= truth_3) & (truth_3 <= high_D3)).mean(axis=0)
+    assert (coverage_3 >= 0.9).all()  # 95 % within two standard errors of 50 draws
+    assert coverage_3.mean() < 0.985
+    half_width_3 = (high_D3 - low_D3).mean(axis=0) / 2
+    assert (half_width_3 < 1.4 * 1.96 * value_D3.std(axis=0)).all()
 
 
 def test_nothing_is_said_where_nothing_can_be_measured(tfidf_NV: csr_array) -> None:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from scipy.sparse import csr_array
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from tasks.model.head import Kernel, Projection
 from tasks.training import ridge
@@ -202,6 +203,28 @@ def test_train_and_unseen_images_are_treated_alike() -> None:
     torch.testing.assert_close(head.unseen_scale_T.double(), expected_T, rtol=1e-4, atol=0)
     assert head.unseen_scale_T[:5].mean() > 1 > head.unseen_scale_T[-5:].mean()
     assert share_before + 0.03 < share < 0.5
+
+
+@pytest.mark.parametrize("landmarks", [None, 20])
+def test_a_device_computes_the_kernel_and_the_cpu_what_does_not_fit(
+    landmarks: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*tensors: torch.Tensor) -> torch.Tensor:
+        if tensors[0].device.type == "meta":
+            raise torch.OutOfMemoryError
+        return gaussian(*tensors)
+
+    options = {"block_channels": BLOCKS, "bandwidth": 0.7, "landmarks": landmarks, "seed": 0}
+    expected = kernel_ridge(random(60, 8), target(), **options)
+    with FakeTensorMode():
+        found = ridge._compute_on(torch.device("cuda"), ridge.gaussian, torch.empty(3, 8), torch.empty(5, 8))
+        assert (found.shape, found.device.type) == ((3, 5), "cpu")
+    gaussian = ridge.gaussian
+    monkeypatch.setattr(ridge, "gaussian", full)
+    monkeypatch.setattr(torch, "mm", lambda one, other: full(one) if one.device.type == "meta" else one @ other)
+    found_ridge = kernel_ridge(random(60, 8), target(), **options, device=torch.device("meta"))
+    assert torch.equal(found_ridge.kernel_MM, expected.kernel_MM)
+    assert torch.equal(found_ridge.right_MT, expected.right_MT)
 
 
 def test_the_same_seed_gives_the_same_landmarks() -> None:

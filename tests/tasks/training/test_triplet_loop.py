@@ -241,16 +241,24 @@ def test_refreshes_without_a_triplet_are_counted() -> None:
         parts = embedder(head)(rows)
         return parts.roll(1, 0) if next(calls) == 0 else parts
 
+    validated: list[float] = []
+
+    def validate() -> float:
+        validated.append(separation(head))
+        return validated[-1]
+
     progress = train_embedded(
         head,
         embed,
         RELEVANCE,
         SMALL,
         seed=0,
-        validate=lambda: separation(head),
+        validate=validate,
         log=lambda *args: told.append(args),
     )
     assert progress.skipped == 5
+    assert len(validated) == 2  # at the start and after the only updates
+    assert len({metrics["validation_ndcg_auc"] for metrics, _ in told}) == 1
     assert ["loss" in metrics for metrics, _ in told] == [True, False, False, False, False, False]
 
 
