@@ -28,8 +28,9 @@ def summary(collection: Collection) -> dict[str, Any]:
 def describe(collection: Collection) -> str:
     """Return the same as text: the counts, then each kind of problem with its count and first examples in full."""
     counts = summary(collection)
+    listed = counts["images"] - counts["problem_counts"].get("ambiguous-name", 0)  # names of images that are counted
     lines = [
-        f"{counts['format']}: {counts['images']:,} images listed, {counts['usable']:,} usable, "
+        f"{counts['format']}: {listed:,} images listed, {counts['usable']:,} usable, "
         f"{counts['with_captions']:,} with captions ({counts['captions']:,} captions)",
         "splits: " + ", ".join(f"{split} {count:,}" for split, count in counts["splits"].items()),
     ]

@@ -89,7 +89,8 @@ def _items(
     image = image_column(table, source, named)
     others = [column for column in table.columns if column != image]
     columns = _caption_columns(source, others, config.caption_columns, problems)
-    located = locate(source, table.rows((image, *columns)), image, posixpath.dirname(source), paths, problems)
+    rows = list(table.rows((image, *columns)))
+    located = locate(source, rows, image, paths, problems, posixpath.dirname(source))
     return join_rows(located, columns, problems)
 
 

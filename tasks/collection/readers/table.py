@@ -53,8 +53,7 @@ class Table:
         wanted = [name for name in dict.fromkeys((image, *captions, split)) if name is not None]
         rows = list(table.rows(wanted))
         paths = ImagePaths(images.paths)
-        folder = paths.folder_of({str(row.get(image)) for _, row in rows})
-        located = list(locate(source, rows, image, folder, paths, problems))
+        located = locate(source, rows, image, paths, problems)
         items = join_rows(located, captions, problems)
         problems += paths.inexact(items)
         items += paths.unlisted(items)
