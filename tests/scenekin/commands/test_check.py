@@ -1,3 +1,4 @@
+import csv
 import hashlib
 from pathlib import Path
 
@@ -19,3 +20,24 @@ def test_the_new_name_of_a_renamed_image_is_found_in_an_existing_workspace(tmp_p
     with KnownFiles(workspace / "known-files.db") as known:
         known.put(str(folder / "b.jpg"), "", hashlib.sha256((folder / "holiday.jpg").read_bytes()).hexdigest())
     assert "holiday.jpg has the content this file had" in scenekin("check", folder, "--workspace", workspace).out
+
+
+def test_all_problems_are_written_into_a_table(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    for name in ("=a.jpg", "b\u00fc, 1.jpg", "c.jpg", "d.jpg", "e.jpg"):
+        (tmp_path / "photos" / name).touch()
+    (tmp_path / "photos" / "list.csv").write_text("image,caption\ngone.jpg,A cat .\n", encoding="utf-8")
+    out = tmp_path / "problems.csv"
+    done = scenekin("check", tmp_path / "photos", "--out", out)
+    assert "  and 2 more\n" in done.out
+    assert done.out.endswith(f"6 problems written to {out}\n")
+    assert out.read_bytes().startswith(b"\xef\xbb\xbfkind,item,line,detail\r\n")
+    with out.open(encoding="utf-8-sig", newline="") as stream:
+        _, *rows = csv.reader(stream)
+    assert rows[:3] == [
+        ["missing-image", "gone.jpg", "2", "no such file: gone.jpg; captions not used: 1"],
+        ["unreadable-image", "'=a.jpg", "", "empty file"],
+        ["unreadable-image", "b\u00fc, 1.jpg", "", "empty file"],
+    ]
+    assert len(rows) == 6
+    assert "must end in .csv" in scenekin("check", tmp_path / "photos", "--out", tmp_path / "problems.xlsx").sentence
