@@ -7,8 +7,9 @@ from dataclasses import replace
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
-from tasks.collection.parsing.columns import SPLIT_NAMES, image_column, numbered_columns
+from tasks.collection.parsing.columns import SPLIT_NAMES, column_named, image_column, numbered_columns
 from tasks.collection.parsing.table_files import open_table
+from tasks.collection.readers.doubts import doubts
 from tasks.collection.readers.rows import join_rows, locate
 from tasks.collection.records import Files, Item, Problem, Reading, Split
 from tasks.errors import InputError
@@ -91,6 +92,7 @@ def _items(
     columns = _caption_columns(source, others, config.caption_columns, problems)
     rows = list(table.rows((image, *columns)))
     located = locate(source, rows, image, paths, problems, posixpath.dirname(source))
+    problems += doubts(table, source, image, columns, located, paths, config)
     return join_rows(located, columns, problems)
 
 
@@ -99,14 +101,15 @@ def _caption_columns(
 ) -> tuple[str, ...]:
     """Return the named columns, else the first of CAPTION_COLUMNS or several numbered ones; the choice is reported."""
     first = next((column for column in CAPTION_COLUMNS if column in columns), None)
-    chosen = tuple(named) or ((first,) if first else numbered_columns(columns))
+    given = tuple(column_named(name, columns) or name for name in named)
+    chosen = given or ((first,) if first else numbered_columns(columns))
     absent = [column for column in chosen if column not in columns]
     others = ", ".join(sorted(set(columns) - set(chosen)))
     if not chosen or absent:
         wanted = _either(absent or CAPTION_COLUMNS)
         detail = f"no captions are read: no column {wanted}, only {others or 'image names'}; use --caption-column"
         problems.append(Problem("caption-column", source, detail))
-    elif others:
+    elif others and not named:
         detail = f"captions are read from column {', '.join(chosen)}, not from {others}"
         problems.append(Problem("caption-column", source, detail))
     return tuple(column for column in chosen if column in columns)
