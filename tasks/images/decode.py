@@ -11,7 +11,7 @@ import numpy as np
 from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 
 from tasks.errors import InputError
-from tasks.images.signatures import is_heic
+from tasks.images.signatures import CONVERT, UNSUPPORTED, is_heic
 
 MAX_PIXELS = 178_956_970
 BACKGROUND = (255, 255, 255)  # shown behind transparent pixels
@@ -168,6 +168,8 @@ def _scans(data: bytes) -> int:
 def _why_unidentified(data: bytes) -> str:
     if is_heic(data):
         return 'HEIC images need an extra: pip install "scenekin[heif]"'
+    if data.startswith(UNSUPPORTED):
+        return CONVERT
     return "not an image, or of an unknown type" if data else "empty file"
 
 
