@@ -3,6 +3,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from tasks.collection.check import describe
 from tasks.collection.config import CollectionConfig
 from tasks.collection.gather import gather
 from tasks.collection.image_paths import ImagePaths
@@ -182,6 +183,7 @@ def test_every_format_finds_names_without_folder_and_refuses_ambiguous_ones(cont
     files = files_of({**contents, **pictures(*SPREAD, "z/a.jpg")})
     collection = gather(files, files, None, CollectionConfig(), workers=1, progress=silent)
     assert sum(map(bool, captions(collection).values())) == 2
+    assert ": 4 images listed, 4 usable, 2 with captions " in describe(collection)
     assert [(problem.kind, problem.item, problem.detail) for problem in collection.refused] == [
         (
             "ambiguous-name",
