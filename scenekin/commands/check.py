@@ -83,11 +83,9 @@ def check(
         progress=progress,
         former_digests=former,
     )
-    text = describe(found)
     if out is not None:
         write_problems(out, found.problems)
-        text += f"\n{len(found.problems):,} problems written to {short(out.absolute())}"
-    print_result(summary(found), json, text)
+    print_result(summary(found), json, describe(found, None if out is None else short(out.absolute())))
 
 
 def write_problems(out: Path, problems: Sequence["Problem"]) -> None:

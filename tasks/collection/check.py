@@ -27,10 +27,10 @@ def summary(collection: Collection) -> dict[str, Any]:
     }
 
 
-def describe(collection: Collection) -> str:
+def describe(collection: Collection, out: str | None = None) -> str:
     """Return the same as text: the counts, then each kind of problem with its count and first examples in full.
 
-    Missing images are grouped by folder, the largest group first.
+    Missing images are grouped by folder, the largest group first. `out` is the file that has all problems, if any.
     """
     counts = summary(collection)
     listed = counts["images"] - counts["problem_counts"].get("ambiguous-name", 0)  # names of images that are counted
@@ -45,7 +45,9 @@ def describe(collection: Collection) -> str:
     for kind, problems in by_kind.items():
         lines.append(f"{kind} ({len(problems):,})")
         lines += [f"  {line}" for line in _examples(kind, problems)]
-    if any(len(problems) > len(_examples(kind, problems)) for kind, problems in by_kind.items()):
+    if out is not None:
+        lines.append(f"All {len(collection.problems):,} problems written to {out}")
+    elif any(len(problems) > len(_examples(kind, problems)) for kind, problems in by_kind.items()):
         lines.append("Use --out problems.csv or --json to list all problems.")
     return "\n".join(lines)
 
