@@ -29,7 +29,7 @@ def find_names(
     lost = search.lost({name: as_path(name) for name in written})
     if prefix := search.foreign_prefix(list(lost.values())):
         rest = {name: path.removeprefix(prefix) for name, path in lost.items() if path.startswith(prefix)}
-        search.find_below(rest)
+        search.find_below(rest, None if any("/" in path for path in rest.values()) else "")  # else each by its own name
         lost = search.lost(lost | rest)
     if lost:
         search.index_ends(lost.values())
@@ -59,10 +59,10 @@ class _Search:
             if self.path_of[name] not in self._paths and not path.startswith("../")
         }
 
-    def find_below(self, names: Names) -> None:
-        """Look for names relative to the folder that has nearly all of them."""
+    def find_below(self, names: Names, home: str | None = None) -> None:
+        """Look for names relative to a folder, by default that which has nearly all of them."""
         if self._folder is None:
-            self._home = self._paths.folder_of(names.values())
+            self._home = self._paths.folder_of(names.values()) if home is None else home
         self.path_of |= {name: self._paths.find(path, self._home) for name, path in names.items()}
 
     def foreign_prefix(self, lost: Sequence[str]) -> str:

@@ -92,6 +92,13 @@ def test_a_beginning_that_most_names_share_is_ignored() -> None:
     assert problems == [("ignored-prefix", "3 of 4 names begin with D:/Alt/, which is ignored")]
 
 
+def test_names_that_are_left_without_a_folder_have_to_be_unique() -> None:
+    images = ["1999/1.jpg", "1999/2.jpg", "2004/1.jpg", "2004/2.jpg", "2004/3.jpg"]
+    paths, problems = found(["Lager/1.jpg", "Lager/2.jpg", "Lager/3.jpg"], images)
+    assert paths == [None, None, "2004/3.jpg"]
+    assert [kind for kind, _ in problems] == ["ignored-prefix", "no-folder"]
+
+
 @pytest.mark.parametrize(
     "names",
     [
