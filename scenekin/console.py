@@ -43,10 +43,11 @@ def problems_text(counts: Mapping[str, int]) -> list[str]:
 
 
 def refusal_lines(refused: Sequence[Mapping[str, str]]) -> list[str]:
-    """The first refused items with their reasons, and how many more there are."""
-    lines = [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in refused[:REFUSALS_SHOWN]]
-    more = len(refused) - REFUSALS_SHOWN
-    return [*lines, f"  and {more:,} more; --json lists all"] if more > 0 else lines
+    """The first refused items with their reasons, and how many more there are; one line is never left out."""
+    shown = len(refused) if len(refused) <= REFUSALS_SHOWN + 1 else REFUSALS_SHOWN
+    lines = [f"  refused {refusal['item']}: {refusal['reason']}" for refusal in refused[:shown]]
+    more = len(refused) - shown
+    return [*lines, f"  and {more:,} more; --json lists all"] if more else lines
 
 
 def short(path: Path) -> str:

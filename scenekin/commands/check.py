@@ -1,10 +1,16 @@
 """`scenekin check`."""
 
+import csv
 import os
+import re
 from collections.abc import Sequence
 from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
-from scenekin.console import print_result
+import typer
+
+from scenekin.console import print_result, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -19,6 +25,15 @@ from scenekin.options import (
     Workspace,
     column_options,
 )
+from scenekin.outputs import FORMULA, check_output, output_file
+
+if TYPE_CHECKING:
+    from tasks.collection.records import Problem
+
+Out = Annotated[
+    Path | None,
+    typer.Option("--out", metavar="F.csv", help="Write all problems into a table that spreadsheets open."),
+]
 
 
 def check(
@@ -31,10 +46,11 @@ def check(
     caption_column: CaptionColumn = None,
     encoding: Encoding = None,
     follow_links: FollowLinks = False,
+    out: Out = None,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Check a collection and report its contents and problems without writing anything."""
+    """Check a collection and report its contents and problems. Nothing is written but --out."""
     from scenekin.config_file import read_config
     from storage.errors import StorageError
     from storage.source.digests import former_digests
@@ -45,6 +61,8 @@ def check(
     from tasks.collection.records import Files
     from tasks.progress import progress
 
+    if out is not None:
+        check_output(out, ".csv")
     trees = Source(collection, images, follow_links).trees()
     files, pictures = (Files(tree.paths, tree.open, tree.skipped) for tree in trees)
     settings = read_config(config, set or [], "check").collection.override(
@@ -65,4 +83,16 @@ def check(
         progress=progress,
         former_digests=former,
     )
-    print_result(summary(found), json, describe(found))
+    if out is not None:
+        write_problems(out, found.problems)
+    print_result(summary(found), json, describe(found, None if out is None else short(out.absolute())))
+
+
+def write_problems(out: Path, problems: Sequence["Problem"]) -> None:
+    """Write a table with a row for each problem, in UTF-8 with the mark by which spreadsheets recognise it."""
+    with output_file(out) as file, file.open("w", encoding="utf-8-sig", newline="") as stream:
+        table = csv.writer(stream)
+        table.writerow(("kind", "item", "line", "detail"))
+        for problem in problems:
+            cells = (problem.kind, problem.item, "" if problem.line is None else str(problem.line), problem.detail)
+            table.writerow([f"'{cell}" if re.match(FORMULA, cell) else cell for cell in cells])

@@ -28,6 +28,7 @@ from scenekin.options import (
     path_text,
 )
 from storage.errors import StorageError
+from tasks.collection.records import WITHOUT_FILE
 from tasks.phrases import counted
 
 if TYPE_CHECKING:
@@ -98,18 +99,28 @@ def _refused_before(workspace: Path | None, name: str) -> list[dict[str, str]]:
 
 
 def index_text(result: "IndexResult", known: Sequence[dict[str, str]] = ()) -> str:
-    """The outcome of indexing as text; refusals that are `known` from the version before are only counted."""
+    """The outcome of indexing as text; refusals that are `known` from the version before are only counted.
+
+    Names without an image are counted apart from images that cannot be read.
+    """
     counts = result.index
     changes = ", ".join([f"{counts[kind]:,} {kind}" for kind in CHANGES if counts[kind]] + _other_changes(result))
-    new = [refusal for refusal in result.refused if refusal not in known]
+    refused = [refusal for refusal in result.refused if refusal["kind"] not in WITHOUT_FILE]
+    nameless = [refusal for refusal in result.refused if refusal["kind"] in WITHOUT_FILE]
+    seen = {(refusal["item"], refusal["reason"]) for refusal in known}
+    new = [refusal for refusal in refused if (refusal["item"], refusal["reason"]) not in seen]
     lines = [
         f"Index {counts['name']} version {counts['version']}: {counted(int(counts['images']), 'image')} "
-        f"({changes or 'no changes'}), "
-        f"{len(result.refused):,} refused, {result.seconds:.1f} s"
+        f"({changes or 'no changes'}), {len(refused):,} refused, {result.seconds:.1f} s"
     ]
     lines += refusal_lines(new)
-    if repeated := len(result.refused) - len(new):
+    if repeated := len(refused) - len(new):
         lines.append(f"  {repeated:,} refused as before; --json lists all")
+    if nameless:
+        names = (
+            f"{len(nameless):,} names in the collection have" if len(nameless) > 1 else "1 name in the collection has"
+        )
+        lines.append(f"  {names} no image, such as {nameless[0]['item']}; `scenekin check` lists them")
     return "\n".join([*lines, *problems_text(result.problem_counts)])
 
 

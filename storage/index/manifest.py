@@ -38,12 +38,13 @@ class Changes(BaseModel):
 
 
 class RefusedImage(BaseModel):
-    """An image of the collection that is not in the index, and the reason."""
+    """An image of the collection that is not in the index, the reason, and the kind of problem that it is."""
 
     model_config = ConfigDict(frozen=True)
 
     item: str
     reason: str
+    kind: str = "unreadable-image"  # manifests did not always record it
 
 
 class Approximate(BaseModel):

@@ -13,6 +13,7 @@ from tasks.collection.records import SPLITS, Item, Problem, Reading, Split
 from tasks.collection.splits import draw_split
 
 NONE: Mapping[str, str] = MappingProxyType({})
+NAMESAKES_SHOWN = 4
 
 
 @dataclass(frozen=True)
@@ -48,11 +49,12 @@ def assemble(
     image_info: Mapping[str, ImageInfo],
     config: CollectionConfig,
     hints: Mapping[str, str] = NONE,
+    namesakes: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Collection:
     """Make every item a usable image or refuse it with a problem; `image_info` has what is on disk, by path.
 
     Images without captions stay usable for search. A collection without splits gets a seeded one. `hints` say, by
-    path, which file may be meant by a missing one.
+    path, which file may be meant by a missing one; `namesakes` are several images that it may be.
     """
     images: list[ImageRecord] = []
     refusals: list[Problem] = []
@@ -62,7 +64,8 @@ def assemble(
     for item in reading.items:
         earlier = first.get(item.image_id)
         hint = "its row has no image" if item.path in reading.inside else hints.get(item.path)
-        outcome = _judge(item, image_info.get(item.path), hint, earlier)
+        found = namesakes.get(item.path, ())
+        outcome = _judge(item, image_info.get(item.path), hint, found, earlier)
         first.setdefault(item.image_id, item)
         if isinstance(outcome, Problem):
             refusals.append(outcome)
@@ -109,7 +112,9 @@ def _drawn_splits(missing: set[Split], drawn: Mapping[Split, int]) -> Iterator[P
         yield Problem("drawn-split", split, detail)
 
 
-def _judge(item: Item, info: ImageInfo | None, hint: str | None, earlier: Item | None) -> ImageInfo | Problem:
+def _judge(
+    item: Item, info: ImageInfo | None, hint: str | None, namesakes: Sequence[str], earlier: Item | None
+) -> ImageInfo | Problem:
     """Return the information of a usable image, or the reason why the item is refused."""
     if earlier is not None:
         return _refuse(item, "duplicate-id", f"{_twice(item.source, earlier.source)}; the first entry is used")
@@ -119,10 +124,19 @@ def _judge(item: Item, info: ImageInfo | None, hint: str | None, earlier: Item |
     if not is_unicode(item.image_id + item.path):
         return _refuse(item, "bad-name", "the file name is not valid UTF-8; rename the file")
     if info is None:
-        return _refuse(item, "missing-image", f"no such file: {item.path}" + (f"; {hint}" if hint else ""))
+        return _missing(item, hint, namesakes)
     if info.problem is not None:
         return _refuse(item, info.problem_kind, info.problem)
     return info
+
+
+def _missing(item: Item, hint: str | None, namesakes: Sequence[str]) -> Problem:
+    """Return the reason why there is no file: its name is that of several images, or of none."""
+    if not namesakes:
+        return _refuse(item, "missing-image", f"no such file: {item.path}" + (f"; {hint}" if hint else ""))
+    more = len(namesakes) - NAMESAKES_SHOWN
+    shown = ", ".join(namesakes[:NAMESAKES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
+    return _refuse(item, "ambiguous-name", f"several images have this name ({shown}); add the folder to the name")
 
 
 def _twice(source: str | None, earlier: str | None) -> str:

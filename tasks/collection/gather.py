@@ -10,7 +10,7 @@ from tasks.collection.config import CollectionConfig
 from tasks.collection.formats import read_collection
 from tasks.collection.image_info import ImageInfo, inspect_file, paths_to_inspect
 from tasks.collection.image_names import is_image
-from tasks.collection.missing import suggest_files
+from tasks.collection.missing import namesakes, suggest_files
 from tasks.collection.other_files import HEAD, other_files
 from tasks.collection.parsing.reading_progress import ReportProgress, with_progress
 from tasks.collection.records import Files, Problem, Reading
@@ -39,18 +39,19 @@ def gather(
     info = {path: known[path] for path in paths if path in known}
     info |= _inspect_all([path for path in paths if path not in known], images, workers, progress)
     info |= {path: ImageInfo("", 0, 0, reason, problem_kind=kind) for kind, path, reason in images.skipped}
-    hints = _hints(reading, info, former_digests)
+    missing = [item.path for item in reading.items if item.path not in info]
+    hints = _hints(reading, info, missing, former_digests)
     problems = (*reading.problems, *_not_files(reading, files, images), *_ignored(reading, files, images))
-    return assemble(replace(reading, problems=problems), info, config, hints)
+    return assemble(replace(reading, problems=problems), info, config, hints, namesakes(missing, images.paths))
 
 
 def _hints(
     reading: Reading,
     info: Mapping[str, ImageInfo],
+    missing: Sequence[str],
     former_digests: Callable[[Sequence[str]], Mapping[str, str]],
 ) -> dict[str, str]:
     """Suggest an unlisted file for each missing path."""
-    missing = [item.path for item in reading.items if item.path not in info]
     unlisted = [
         item.path for item in reading.items if item.path in info and item.image_id == item.path and not item.captions
     ]

@@ -3,8 +3,10 @@
 import difflib
 import posixpath
 import re
-import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from tasks.collection.image_names import is_image
+from tasks.collection.image_paths import endings, plain
 
 MAX_COMPARISONS = 1_000_000  # pairs of paths that are compared letter by letter
 SIMILARITY = 0.85  # minimum ratio (difflib) of a suggestion that differs by more than folder, case or extension
@@ -29,16 +31,24 @@ def suggest_files(
     return hints
 
 
+def namesakes(missing: Sequence[str], paths: Iterable[str]) -> dict[str, list[str]]:
+    """Return, for each missing path that several images may be meant by, the paths of those, which end in it."""
+    found: dict[str, list[str]] = {plain(path): [] for path in missing}
+    for name, path, _ in endings(filter(is_image, paths), found.keys()):
+        found[name].append(path)
+    return {path: images for path in missing if len(images := found[plain(path)]) > 1}
+
+
 def _similar(missing: Sequence[str], unlisted: Sequence[str]) -> Iterator[tuple[str, str]]:
     by_name: dict[str, list[str]] = {}
     by_digits: dict[str, list[str]] = {}
     for path in unlisted:
-        for key in {_plain(path), _plain(posixpath.basename(path)), _stem(path)}:
+        for key in {plain(path), plain(posixpath.basename(path)), _stem(path)}:
             by_name.setdefault(key, []).append(path)
         by_digits.setdefault(_digits(path), []).append(path)
     comparisons = 0
     for path in missing:
-        keys = (_plain(path), _plain(posixpath.basename(path)), _stem(path))
+        keys = (plain(path), plain(posixpath.basename(path)), _stem(path))
         found = next((by_name[key] for key in keys if key in by_name), [])
         if not found and comparisons < MAX_COMPARISONS:
             candidates = by_digits.get(_digits(path), [])
@@ -48,13 +58,9 @@ def _similar(missing: Sequence[str], unlisted: Sequence[str]) -> Iterator[tuple[
             yield path, found[0]
 
 
-def _plain(path: str) -> str:
-    return unicodedata.normalize("NFC", path).casefold()
-
-
 def _stem(path: str) -> str:
     """The file's name without folder and extension, as a key that differs from that of a full name."""
-    return f"{_plain(posixpath.splitext(posixpath.basename(path))[0])}.*"
+    return f"{plain(posixpath.splitext(posixpath.basename(path))[0])}.*"
 
 
 def _digits(path: str) -> str:

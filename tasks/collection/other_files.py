@@ -6,14 +6,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.records import Problem
-from tasks.images.signatures import image_type
+from tasks.images.signatures import CONVERT, image_type
 
 _RAW = "3fr arw cr2 cr3 crw dcr dng erf fff gpr iiq k25 kdc mef mos mrw nef nrw orf pef raf raw rw2 rwl sr2 srf srw x3f"
 _VIDEO = "mp4 mov avi mkv m4v 3gp mts mpg mpeg webm wmv"
 _UNSUPPORTED = "ai dcm djvu eps exr hdr ico j2k jp2 jxl mng pdf ps psd svg tga xcf"
 REMEDIES = {
     **dict.fromkeys(_RAW.split(), "camera raw files are not supported; convert them to JPEG or TIFF"),
-    **dict.fromkeys(_UNSUPPORTED.split(), "this file type is not supported; convert to JPEG, PNG or TIFF"),
+    **dict.fromkeys(_UNSUPPORTED.split(), CONVERT),
     **dict.fromkeys(_VIDEO.split(), "videos are not supported"),
     **dict.fromkeys(("zip", "tar", "gz", "tgz", "bz2", "xz", "7z", "rar"), "unpack archives to use their content"),
     **dict.fromkeys(("xlsx", "xls", "ods", "numbers"), "export spreadsheets as CSV"),

@@ -8,6 +8,7 @@ from tasks.collection.config import CollectionConfig
 
 Split = Literal["train", "validation", "test"]
 SPLITS: tuple[Split, ...] = ("train", "validation", "test")
+WITHOUT_FILE = frozenset({"missing-image", "ambiguous-name", "outside-collection"})  # kinds of problems of names alone
 
 
 @dataclass(frozen=True)

@@ -50,7 +50,7 @@ def read_collection(run: StageRun, format: str | None, config: CollectionConfig,
         captioned = pictures.filter(pc.is_in(pictures["image_id"], captions["image_id"].combine_chunks()))
         write_table(run.folder / f"captions/{split}.parquet", captions)
         write_table(run.folder / f"captioned/{split}.parquet", captioned)
-    refused = [{"item": problem.item, "reason": problem.detail} for problem in collection.refused]
+    refused = [{"item": problem.item, "reason": problem.detail, "kind": problem.kind} for problem in collection.refused]
     (run.folder / "refused.json").write_text(json.dumps(refused), encoding="utf-8")
     (run.folder / "summary.json").write_text(json.dumps(summary(collection)), encoding="utf-8")
 

@@ -59,12 +59,8 @@ def evaluate(
     texts = _text_models(run, models)
     loaders = _baselines(run, data, backbone, seed)
     loaders |= {method: partial(_embeddings, run, artifact, images) for method, artifact in embeddings.items()}
-    queries: dict[str, Callable[[], np.ndarray]] = {}
-    if joint := texts.get("vt_v"):
-        loaders["vt_vt"] = loaders["vt_v"]
-        queries["vt_vt"] = lambda: steer_queries(visual["vt_v"], joint.embed_bags(list(captions.values())))
-    visual = Embeddings(loaders)
-    rankings = rank_images(tfidf_NV, query_Q, visual, Embeddings(queries), seed=seed)
+    visual, queries = _with_joint_queries(loaders, texts.get("vt_v"), list(captions.values()))
+    rankings = rank_images(tfidf_NV, query_Q, visual, queries, seed=seed)
     methods = summarise(rankings, seed=seed)
     best = {methods[name].label: visual[name] for name in best_methods(methods, evaluated)}
     gallery = _gallery(run, images, captions, tfidf_NV)
@@ -101,6 +97,16 @@ def evaluate(
         "steered": [example.model_dump(mode="json") for example in steered],
     }
     (run.folder / "evaluation.json").write_text(json.dumps(content), encoding="utf-8")
+
+
+def _with_joint_queries(
+    loaders: Mapping[str, Callable[[], np.ndarray]], joint: TextModel | None, captions: Sequence[Sequence[str]]
+) -> tuple[Embeddings, Embeddings]:
+    """Return the embeddings of all methods, and those of queries that differ: images with their captions, (V+T,V+T)."""
+    if joint is None:
+        return Embeddings(loaders), Embeddings({})
+    visual = Embeddings({**loaders, "vt_vt": loaders["vt_v"]})
+    return visual, Embeddings({"vt_vt": lambda: steer_queries(visual["vt_v"], joint.embed_bags(captions))})
 
 
 def _text_models(run: StageRun, models: Mapping[str, ModelRef]) -> dict[str, TextModel]:

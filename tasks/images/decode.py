@@ -13,7 +13,7 @@ from PIL import ExifTags, Image, ImageCms, ImageOps, UnidentifiedImageError
 from PIL.TiffImagePlugin import TiffImageFile
 
 from tasks.errors import InputError
-from tasks.images.signatures import is_heic
+from tasks.images.signatures import CONVERT, UNSUPPORTED, is_heic
 
 MAX_PIXELS = 178_956_970
 BACKGROUND = (255, 255, 255)  # shown behind transparent pixels
@@ -233,8 +233,8 @@ class _Stream(io.BytesIO):
 def _why_unidentified(data: bytes) -> str:
     if is_heic(data):
         return 'HEIC images need an extra: pip install "scenekin[heif]"'
-    if data.startswith((b"%!PS", b"\xc5\xd0\xd3\xc6")):
-        return "PostScript files are not opened; convert the file to an image"
+    if data.startswith(UNSUPPORTED):
+        return CONVERT
     return "not an image, or of an unknown type" if data else "empty file"
 
 

@@ -9,6 +9,11 @@ SIGNATURES = {
     b"II*\0": "TIFF",
     b"MM\0*": "TIFF",
 }
+UNSUPPORTED = (  # PDF, PostScript, Photoshop, JPEG 2000, JPEG XL, OpenEXR, Radiance, DjVu, icons
+    *(b"%PDF", b"%!PS", b"8BPS", b"\0\0\0\x0cjP  ", b"\xff\x4f\xff\x51", b"\0\0\0\x0cJXL ", b"\xff\x0a"),
+    *(b"v/1\x01", b"#?RADIANCE", b"AT&TFORM", b"\0\0\1\0"),
+)
+CONVERT = "this file type is not supported; convert to JPEG, PNG or TIFF"
 HEIC = (b"heic", b"heix", b"hevc", b"hevx", b"heim", b"heis", b"mif1", b"msf1")
 LEAST = 26  # bytes of the smallest header
 

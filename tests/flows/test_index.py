@@ -17,7 +17,11 @@ from tasks.images import loader
 from tests.command import scenekin
 from tests.trained import Trained, change_caption, change_image
 
-BROKEN = {"item": "train/zz-broken.jpg", "reason": "not an image, or of an unknown type; captions not used: 1"}
+BROKEN = {
+    "item": "train/zz-broken.jpg",
+    "reason": "not an image, or of an unknown type; captions not used: 1",
+    "kind": "unreadable-image",
+}
 COLUMNS = ["image_id", "path", "sha256", "width", "height", "caption", "embedding"]
 
 

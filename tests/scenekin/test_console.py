@@ -76,8 +76,9 @@ def test_completion_can_be_installed() -> None:
 @pytest.mark.parametrize("count", [0, 1, 3, 4, 15])
 def test_refusals_are_summarised(count: int) -> None:
     lines = refusal_lines([{"item": f"{number}.jpg", "reason": "empty file"} for number in range(count)])
-    assert lines[:3] == [f"  refused {number}.jpg: empty file" for number in range(min(3, count))]
-    assert lines[3:] == ([f"  and {count - 3} more; --json lists all"] if count > 3 else [])
+    shown = count if count <= 4 else 3  # one more line may as well be the last refusal
+    assert lines[:shown] == [f"  refused {number}.jpg: empty file" for number in range(shown)]
+    assert lines[shown:] == ([f"  and {count - 3} more; --json lists all"] if count > 4 else [])
 
 
 def test_an_image_is_shown_by_path_id_and_caption(trained: Trained, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -132,4 +133,33 @@ def test_what_changed_is_counted(counts: dict[str, int], changes: str) -> None:
     assert index_text(result).splitlines() == [
         f"Index main version 2: 20 images ({changes}), 0 refused, 1.5 s",
         "  problems: 1,200 no-caption, 1 bad-row; `scenekin check` lists them",
+    ]
+
+
+def test_names_without_an_image_are_counted_apart_from_images_that_are_refused() -> None:
+    from flows.results import IndexResult, ModelVersion
+
+    counts = {"name": "main", "version": 1, "images": 20, "added": 20, "unchanged": 0}
+    broken = {"item": "a.jpg", "reason": "empty file", "kind": "unreadable-image"}
+    gone = [
+        {"item": f"{number}.jpg", "reason": "no such file", "kind": kind}
+        for number, kind in enumerate(["missing-image", "ambiguous-name"])
+    ]
+    result = IndexResult(
+        index={**counts, "changed": 0, "renamed": 0, "removed": 0},
+        model=ModelVersion(name="scenekin", version=1),
+        refused=[*gone, broken],
+        problem_counts={},
+        seconds=1.5,
+        stages=[],
+    )
+    assert index_text(result).splitlines() == [
+        "Index main version 1: 20 images (20 added), 1 refused, 1.5 s",
+        "  refused a.jpg: empty file",
+        "  2 names in the collection have no image, such as 0.jpg; `scenekin check` lists them",
+    ]
+    again = index_text(result.model_copy(update={"refused": [broken, gone[0]]}), [{**broken, "kind": "other"}])
+    assert again.splitlines()[1:] == [
+        "  1 refused as before; --json lists all",
+        "  1 name in the collection has no image, such as 0.jpg; `scenekin check` lists them",
     ]

@@ -1,6 +1,7 @@
 """Detects which columns of a table contain image names, captions and splits."""
 
 import re
+import unicodedata
 from collections.abc import Collection, Sequence
 from itertools import islice
 
@@ -68,17 +69,30 @@ def numbered_columns(columns: Sequence[str]) -> tuple[str, ...]:
     return ()
 
 
+def column_named(name: str, columns: Sequence[str]) -> str | None:
+    """Return the column of that name, else the only one that differs from it in letter case or white space alone."""
+    if name in columns:
+        return name
+    found = [column for column in columns if _spoken(column) == _spoken(name)]
+    return found[0] if len(found) == 1 else None
+
+
+def _spoken(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFC", name).casefold().split())
+
+
 def _the_one(found: Sequence[str], columns: Sequence[str], what: str, option: str, source: str) -> str:
     if len(found) != 1:
         names = ", ".join(found or columns) or "there is no other column"
         sentence = f"Cannot determine which column of {source} {what} ({names}); name it with {option}."
         raise InputError(printable(sentence))
     (name,) = found
-    if name not in columns:
+    column = column_named(name, columns)
+    if column is None:
         choice = f"set {option} to {either(columns)}" if columns else "there is no other column"
         sentence = f"{source} has no column {name!r}; {choice}."
         raise InputError(printable(sentence))
-    return name
+    return column
 
 
 def _image_columns(table: TableFile) -> list[str]:

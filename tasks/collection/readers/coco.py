@@ -10,6 +10,7 @@ from typing import Any
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.listed_names import find_names
 from tasks.collection.parsing.columns import SPLIT_NAMES
 from tasks.collection.parsing.ids import id_key, read_id
 from tasks.collection.parsing.text import clean_captions, read_text
@@ -108,9 +109,9 @@ def _items(files: Files, source: str, split: Split | None, paths: ImagePaths, pr
     for key in sorted(captions.keys() - {id_key(image_id) for image_id, _ in names}):
         detail = f"{source} lists no image with this id; captions not used: {len(captions[key])}"
         problems.append(Problem("unknown-image", key, detail))
-    folder = paths.folder_of({name for _, name in names})
+    path_of = find_names((name for _, name in names), source, paths, problems)
     return [
-        Item(image_id, paths.find(name, folder), tuple(captions.pop(id_key(image_id), ())), split, source=source)
+        Item(image_id, path_of[name], tuple(captions.pop(id_key(image_id), ())), split, source=source)
         for image_id, name in names
     ]
 

@@ -40,7 +40,8 @@ class Flickr30k:
         problems: list[Problem] = []
         rows = list(_caption_rows(files, problems))
         splits = _splits(files, dict.fromkeys(name for _, name, _ in rows), problems)
-        items = join_names(rows, splits, images, problems)
+        source = nearest(files, TOKENS) or _table(files) or TABLE
+        items = join_names(rows, source, splits, images, problems)
         return Reading(self.name, tuple(items), tuple(problems), has_splits=bool(splits))
 
 

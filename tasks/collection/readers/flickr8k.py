@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.listed_names import find_names
 from tasks.collection.parsing.csv_rows import read_csv
 from tasks.collection.parsing.text import clean_captions, numbered_lines, read_text
 from tasks.collection.records import Files, Item, Problem, Reading, Split
@@ -42,7 +43,7 @@ class Flickr8k:
         problems: list[Problem] = []
         rows = list(_caption_rows(files, problems))
         splits = read_split_lists(files, SPLIT_LISTS, problems)
-        items = join_names(rows, splits, images, problems)
+        items = join_names(rows, token_file(files) or TABLE, splits, images, problems)
         return Reading(self.name, tuple(items), tuple(problems), has_splits=bool(splits))
 
 
@@ -99,23 +100,17 @@ def read_split_lists(files: Files, lists: Mapping[str, Split], problems: list[Pr
 
 
 def join_names(
-    rows: Iterable[CaptionRow], splits: Mapping[str, Split], images: Files, problems: list[Problem]
+    rows: Iterable[CaptionRow], source: str, splits: Mapping[str, Split], images: Files, problems: list[Problem]
 ) -> list[Item]:
-    """Return an item for each name in rows or splits, and one for each image that none of them names.
-
-    Names are relative to the folder that contains most of them.
-    """
+    """Return an item for each name in the rows of `source` or in splits, and one for each image that none names."""
     captions: dict[str, list[str]] = {}
     lines: dict[str, int] = {}
     for line, name, caption in rows:
         lines.setdefault(name, line)
         captions.setdefault(name, []).extend(clean_captions(caption, name, line, problems))
     paths = ImagePaths(images.paths)
-    names = dict.fromkeys([*captions, *splits])
-    folder = paths.folder_of(names)
     items = []
-    for name in names:
-        path = paths.find(name, folder)
+    for name, path in find_names([*captions, *splits], source, paths, problems).items():
         image_id = path if path in paths else name
         items.append(Item(image_id, path, tuple(captions.get(name, ())), splits.get(name), lines.get(name)))
     problems += paths.inexact(items)

@@ -7,8 +7,9 @@ from dataclasses import replace
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
-from tasks.collection.parsing.columns import image_column, numbered_columns, split_named
+from tasks.collection.parsing.columns import column_named, image_column, numbered_columns, split_named
 from tasks.collection.parsing.table_files import open_table
+from tasks.collection.readers.doubts import doubts
 from tasks.collection.readers.rows import join_rows, locate
 from tasks.collection.records import Files, Item, Problem, Reading, Split
 from tasks.errors import InputError
@@ -90,7 +91,9 @@ def _items(
     image = image_column(table, source, named)
     others = [column for column in table.columns if column != image]
     columns = _caption_columns(source, others, config.caption_columns, problems)
-    located = locate(source, table.rows((image, *columns)), image, posixpath.dirname(source), paths, problems)
+    rows = list(table.rows((image, *columns)))
+    located = locate(source, rows, image, paths, problems, posixpath.dirname(source))
+    problems += doubts(table, source, image, columns, located, paths, config)
     return join_rows(located, columns, problems)
 
 
@@ -99,14 +102,15 @@ def _caption_columns(
 ) -> tuple[str, ...]:
     """Return the named columns, else the first of CAPTION_COLUMNS or several numbered ones; the choice is reported."""
     first = next((column for column in CAPTION_COLUMNS if column in columns), None)
-    chosen = tuple(named) or ((first,) if first else numbered_columns(columns))
+    given = tuple(column_named(name, columns) or name for name in named)
+    chosen = given or ((first,) if first else numbered_columns(columns))
     absent = [column for column in chosen if column not in columns]
     others = sorted(set(columns) - set(chosen))
     if not chosen or absent:
         remedy = f"set --caption-column to {either(others)}" if others else "it only names images"
         detail = f"no captions are read: the file has no column {either(absent or CAPTION_COLUMNS)}; {remedy}"
         problems.append(Problem("caption-column", source, detail))
-    elif others:
+    elif others and not named:
         detail = f"captions are read from column {', '.join(chosen)}, not from {', '.join(others)}"
         problems.append(Problem("caption-column", source, detail))
     return tuple(column for column in chosen if column in columns)

@@ -7,6 +7,7 @@ from typing import Any
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.listed_names import find_names
 from tasks.collection.parsing.columns import split_named
 from tasks.collection.parsing.text import clean_captions, read_text
 from tasks.collection.records import Files, Item, Problem, Reading
@@ -33,8 +34,14 @@ class Karpathy:
         problems: list[Problem] = []
         entries = _entries(files, source, problems)
         paths = ImagePaths(images.paths)
-        full, short = (paths.folder_of({name(entry) for entry in entries}) for name in (_path, _name))
-        items = [_item(entry, full, short, paths, problems) for entry in entries]
+        folder = paths.folder_of({_path(entry) for entry in entries})
+        full = {name: paths.find(name, folder) for name in map(_path, entries)}
+        others = (_name(entry) for entry in entries if full[_path(entry)] not in paths)
+        full |= find_names(others, source, paths, problems)
+        items = [
+            _item(entry, full[_path(entry) if full[_path(entry)] in paths else _name(entry)], problems)
+            for entry in entries
+        ]
         problems += paths.inexact(items)
         items += paths.unlisted(items)
         has_splits = len({item.split for item in items} - {None}) > 1
@@ -81,11 +88,7 @@ def _name(entry: dict[str, Any]) -> str:
     return str(entry["filename"])
 
 
-def _item(entry: dict[str, Any], full: str, short: str, paths: ImagePaths, problems: list[Problem]) -> Item:
-    """Return the image at its path in the folder `full`, else by its name in the folder `short`."""
-    path = paths.find(_path(entry), full)
-    if path not in paths:
-        path = paths.find(_name(entry), short)
+def _item(entry: dict[str, Any], path: str, problems: list[Problem]) -> Item:
     texts = [sentence.get("raw") if isinstance(sentence, dict) else sentence for sentence in entry["sentences"]]
     captions = clean_captions(texts, path, None, problems)
     return Item(path, path, tuple(captions), split_named(entry.get("split")))

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_hidden
-from tasks.collection.parsing.columns import SPLIT_NAMES, caption_columns, split_column, split_named
+from tasks.collection.parsing.columns import SPLIT_NAMES, caption_columns, column_named, split_column, split_named
 from tasks.collection.parsing.table_files import TableFile, open_table
 from tasks.collection.readers.rows import captions_of
 from tasks.collection.records import Files, Item, Problem, Reading, Split
@@ -54,10 +54,11 @@ def _sources(files: Files) -> list[str]:
 
 
 def _items(table: TableFile, source: str, config: CollectionConfig, problems: list[Problem]) -> Iterator[Item]:
-    image = config.image_column or table.image_columns[0]
-    if image not in table.image_columns:
+    named = config.image_column or table.image_columns[0]
+    image = column_named(named, table.image_columns)
+    if image is None:
         choice = either(table.image_columns)
-        raise InputError(f"{source} has no column of images named {image!r}; set --image-column to {choice}.")
+        raise InputError(f"{source} has no column of images named {named!r}; set --image-column to {choice}.")
     captions: tuple[str, ...] = ()
     try:
         captions = caption_columns(table.columns, source, config.caption_columns)

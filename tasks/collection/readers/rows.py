@@ -2,11 +2,12 @@
 
 import ast
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Any
 
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.listed_names import find_names
 from tasks.collection.parsing.table_files import Row
 from tasks.collection.parsing.text import clean_captions
 from tasks.collection.records import Item, Problem
@@ -17,16 +18,30 @@ LocatedRow = tuple[int, str, dict[str, Any]]  # line, path of the image, values 
 
 
 def locate(
-    source: str, rows: Iterable[Row], column: str, folder: str, paths: ImagePaths, problems: list[Problem]
-) -> Iterator[LocatedRow]:
-    """Yield the rows whose `column` names an image relative to `folder`; an integer is a name made of its digits."""
-    for line, row in rows:
-        value = row.get(column)
-        name = str(value) if type(value) is int else value
-        if isinstance(name, str) and name:
-            yield line, paths.find(name, folder), row
+    source: str,
+    rows: Sequence[Row],
+    column: str,
+    paths: ImagePaths,
+    problems: list[Problem],
+    folder: str | None = None,
+) -> list[LocatedRow]:
+    """Return the rows whose `column` names an image, with its path (see `find_names`)."""
+    names = [image_name(row.get(column)) for _, row in rows]
+    path_of = find_names(filter(None, names), source, paths, problems, folder)
+    located = []
+    for (line, row), name in zip(rows, names, strict=True):
+        if name:
+            located.append((line, path_of[name], row))
         else:
             problems.append(Problem("bad-row", source, f"the row has no `{column}` and is skipped", line))
+    return located
+
+
+def image_name(value: Any) -> str:
+    """Return the image name in a cell, where an integer is a name made of its digits; "" if there is none."""
+    if type(value) is int:
+        return str(value)
+    return value if isinstance(value, str) else ""
 
 
 def join_rows(rows: Iterable[LocatedRow], caption_columns: Sequence[str], problems: list[Problem]) -> list[Item]:

@@ -9,6 +9,7 @@ from tasks.collection.image_names import is_hidden, is_image
 from tasks.collection.image_paths import ImagePaths
 from tasks.collection.parsing.columns import caption_columns, image_column, split_column, split_named
 from tasks.collection.parsing.table_files import EXTENSIONS, TableFile, open_table
+from tasks.collection.readers.doubts import doubts
 from tasks.collection.readers.rows import LocatedRow, join_rows, locate
 from tasks.collection.records import Files, Problem, Reading, Split
 from tasks.errors import InputError
@@ -53,14 +54,15 @@ class Table:
         wanted = [name for name in dict.fromkeys((image, *captions, split)) if name is not None]
         rows = list(table.rows(wanted))
         paths = ImagePaths(images.paths)
-        folder = paths.folder_of({str(row.get(image)) for _, row in rows})
-        located = list(locate(source, rows, image, folder, paths, problems))
+        located = locate(source, rows, image, paths, problems)
+        problems += doubts(table, source, image, captions, located, paths, config)
         items = join_rows(located, captions, problems)
         problems += paths.inexact(items)
         items += paths.unlisted(items)
         splits = {} if split is None else _splits(located, split, problems)
         used = (image, *captions, split) if splits else (image, *captions)
-        if others := [name for name in table.columns if name not in used]:
+        others = [name for name in table.columns if name not in used]
+        if others and not config.caption_columns:
             detail = (
                 f"image names are read from column {image} and captions from {', '.join(captions)}, "
                 f"not from {', '.join(others)}"

@@ -8,6 +8,7 @@ from typing import Any
 from tasks.collection.config import CollectionConfig
 from tasks.collection.image_names import is_image
 from tasks.collection.image_paths import ImagePaths
+from tasks.collection.listed_names import find_names
 from tasks.collection.parsing.ids import read_id
 from tasks.collection.parsing.json_list import read_list
 from tasks.collection.parsing.text import clean_captions
@@ -45,10 +46,9 @@ class VisualGenome:
         listed = _listed(files, listing, problems)
         captions = _captions(files, source, config.annotations, {image_id for image_id, *_ in listed}, problems)
         paths = ImagePaths(images.paths)
-        folders = _folders(images, paths, listed)
+        path_of = _paths_of(listed, listing, images, paths, problems)
         items = [
-            Item(image_id, _find(paths, folders, home, name), tuple(captions.pop(image_id, ())))
-            for image_id, home, name in listed
+            Item(image_id, path_of[home, name], tuple(captions.pop(image_id, ()))) for image_id, home, name in listed
         ]
         problems += paths.inexact(items)
         items += paths.unlisted(items)
@@ -115,11 +115,15 @@ def _texts(value: Any) -> list[str]:
     return [text for text in value if isinstance(text, str)] if isinstance(value, list) else []
 
 
-def _folders(images: Files, paths: ImagePaths, listed: Sequence[Listed]) -> list[str]:
-    """Return the dataset's image folders; if there are none by name, the folder that contains most of the images."""
+def _paths_of(
+    listed: Sequence[Listed], listing: str, images: Files, paths: ImagePaths, problems: list[Problem]
+) -> dict[tuple[str, str], str]:
+    """Return the path of each image by folder and name, in the dataset's image folders if there are any."""
     found = {posixpath.dirname(path) for path in images.paths if is_image(path)}
-    own = [folder for folder in found if posixpath.basename(folder).startswith(IMAGE_FOLDER)]
-    return sorted(own) or [paths.folder_of({name for *_, name in listed})]
+    if own := sorted(folder for folder in found if posixpath.basename(folder).startswith(IMAGE_FOLDER)):
+        return {(home, name): _find(paths, own, home, name) for _, home, name in listed}
+    path_of = find_names((name for *_, name in listed), listing, paths, problems)
+    return {(home, name): path_of[name] for _, home, name in listed}
 
 
 def _find(paths: ImagePaths, folders: Sequence[str], home: str, name: str) -> str:

@@ -1,3 +1,4 @@
+import csv
 import hashlib
 from pathlib import Path
 
@@ -47,3 +48,23 @@ def test_settings_without_effect_are_noted(tmp_path: Path) -> None:
     done = scenekin("check", tmp_path, "--set", "v_v.margin=0.3", "--set", "collection.split_seed=1")
     assert done.err.splitlines()[0] == "--set v_v.margin=0.3 has no effect on `scenekin check`."
     assert "split_seed" not in done.err
+
+
+def test_all_problems_are_written_into_a_table(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    for name in ("=a.jpg", "b\u00fc, 1.jpg", "c.jpg", "d.jpg", "e.jpg"):
+        (tmp_path / "photos" / name).touch()
+    (tmp_path / "photos" / "list.csv").write_text("image,caption\ngone.jpg,A cat .\n", encoding="utf-8")
+    out = tmp_path / "problems.csv"
+    done = scenekin("check", tmp_path / "photos", "--out", out)
+    assert f"  and 2 more\nAll 6 problems written to {out}\n" in done.out
+    assert out.read_bytes().startswith(b"\xef\xbb\xbfkind,item,line,detail\r\n")
+    with out.open(encoding="utf-8-sig", newline="") as stream:
+        _, *rows = csv.reader(stream)
+    assert rows[:3] == [
+        ["missing-image", "gone.jpg", "2", "no such file: gone.jpg; captions not used: 1"],
+        ["unreadable-image", "'=a.jpg", "", "empty file"],
+        ["unreadable-image", "b\u00fc, 1.jpg", "", "empty file"],
+    ]
+    assert len(rows) == 6
+    assert "must end in .csv" in scenekin("check", tmp_path / "photos", "--out", tmp_path / "problems.xlsx").sentence

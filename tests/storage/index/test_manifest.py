@@ -17,7 +17,7 @@ def workspace(tmp_path: Path) -> Workspace:
 def test_the_manifest_records_refused_images_and_their_place(workspace: Workspace) -> None:
     publish_images(workspace, refused=(RefusedImage(item="x.jpg", reason="empty file"),))
     told = json.loads((workspace.index / "main" / "1" / "manifest.json").read_text())
-    assert told["refused"] == [{"item": "x.jpg", "reason": "empty file"}]
+    assert told["refused"] == [{"item": "x.jpg", "reason": "empty file", "kind": "unreadable-image"}]
     assert told["collection"] == "/collection"
     assert told["model"]["reference"] == {"path": "models/m1", "digest": "m1"}
 

@@ -68,6 +68,13 @@ def test_every_refusal_names_its_item_and_reason() -> None:
     )
 
 
+def test_of_many_images_that_a_name_may_mean_some_are_named() -> None:
+    images = [f"{number}/a.jpg" for number in range(6)]
+    (refused,) = assemble(Reading("table", [Item("a.jpg", "a.jpg")]), {}, CONFIG, namesakes={"a.jpg": images}).refused
+    assert refused.kind == "ambiguous-name"
+    assert "(0/a.jpg, 1/a.jpg, 2/a.jpg, 3/a.jpg and 2 more)" in refused.detail
+
+
 def test_copies_are_told_and_leaks_by_name() -> None:
     infos = {f"{name}.jpg": ImageInfo(name[0], 1, 1) for name in ("x1", "x2", "x3", "y1", "y2", "z1")}
     splits: dict[str, Split | None] = {"x1": "train", "x2": "test", "x3": "train", "y1": "test", "y2": None}

@@ -52,13 +52,33 @@ def test_description_shows_the_first_problems_of_every_kind() -> None:
         "  extra.jpg: has no captions; it can be found, but nothing is learned from it",
         "no-split (1)",
         "  extra.jpg: is in no split; it can be found, but is not used for training or evaluation",
-        "Use --json to list all problems.",
+        "Use --out problems.csv or --json to list all problems.",
         "Not enough to train: at least 8 training and 4 validation images need captions.",
     ]
 
 
 def test_a_description_that_lists_every_problem_does_not_point_to_json() -> None:
     assert "--json" not in describe(collect(files_of({"a.jpg": "", "b.jpg": ""})))
+
+
+def test_no_line_hides_a_single_problem() -> None:
+    for count, shown in ((4, 4), (5, 3)):
+        lines = describe(collect(files_of({f"{number}.jpg": "" for number in range(count)}))).splitlines()
+        assert sum(line.endswith("empty file") for line in lines) == shown
+        assert ("  and 2 more" in lines) == (count == 5)
+
+
+def test_missing_images_are_grouped_by_folder() -> None:
+    gone = ["a/1", "b/1", "b/2", "c/1", "d/1", "e/1", "f/1"]
+    table = "image,caption\n" + "".join(f"{name}.jpg,Gone .\n" for name in gone)
+    lines = describe(collect(files_of({"list.csv": table, **pictures("x.jpg")}))).splitlines()
+    missing = lines.index("missing-image (7)")
+    assert lines[missing + 1 : missing + 5] == [
+        "  2 in b, such as b/1.jpg (line 3): no such file: b/1.jpg; captions not used: 1",
+        "  a/1.jpg (line 2): no such file: a/1.jpg; captions not used: 1",
+        "  c/1.jpg (line 5): no such file: c/1.jpg; captions not used: 1",
+        "  and 3 more",
+    ]
 
 
 def test_a_name_cannot_break_the_line_or_command_the_terminal() -> None:

@@ -211,6 +211,7 @@ def test_the_first_frame_stands_for_all(format: str) -> None:
         (b"", "empty file"),
         (b"GIF", "not an image, or of an unknown type"),
         (b"<html>404</html>", "not an image, or of an unknown type"),
+        (b"%PDF-1.4", "this file type is not supported; convert to JPEG, PNG or TIFF"),  # as `check` says
         (encode(noise(99, 99))[:-200], "truncated"),
         (encode(noise(99, 99), "jpeg")[:-200], "truncated"),
         (encode(noise(99, 99), "gif")[:-200], "truncated"),

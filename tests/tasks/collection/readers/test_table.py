@@ -337,9 +337,15 @@ def test_several_columns_may_be_named() -> None:
     files = files_of({"t.csv": "image,title,note,size\na.jpg,One .,Two .,7\n", **pictures("a.jpg")})
     reading = read_collection(files, files, None, config)
     assert of(reading) == {"a.jpg": ("One .", "Two .")}
-    assert [problem.detail for problem in reading.problems] == [
-        "image names are read from column image and captions from title, note, not from size"
-    ]
+    assert reading.problems == ()  # the columns were chosen
+
+
+@pytest.mark.parametrize("asked", ["beschreibung", " Beschreibung ", "BESCHREI\u0042UNG"])
+def test_a_column_may_be_named_in_another_letter_case(asked: str) -> None:
+    table = "Datei Name,Beschreibung,Ort\na.jpg,A dog .,Ulm\n"
+    assert of(read("t.csv", table, "a.jpg", image="datei  name", caption=asked)) == {"a.jpg": ("A dog .",)}
+    with pytest.raises(InputError, match="no column 'ort'"):
+        read("t.csv", "image,Ort,ORT\na.jpg,Ulm,Bonn\n", "a.jpg", caption="ort")
 
 
 @pytest.mark.parametrize(
