@@ -3,13 +3,12 @@
 import hashlib
 import logging
 import warnings
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from numbers import Integral, Real
 from pathlib import Path
-from typing import Any, BinaryIO, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ import torch
 from PIL import Image
 
 from scenekin.errors import MissingImage, NoTextModel
+from scenekin.image_input import ImageInput, MissingFile, content_of, exists, read_file
 from storage.index.images import read_image
 from storage.index.manifest import Manifest
 from storage.index.rows import approximate_file, index_captions, index_rows, index_vectors, vectors_intact
@@ -39,9 +39,6 @@ from tasks.search.words import Words, embed_phrase, read_words
 
 RECALL = 0.95  # minimum recall of an approximate index by default
 LOGGER = logging.getLogger("scenekin")
-
-ImageInput: TypeAlias = Path | str | bytes | BinaryIO | Image.Image
-"""An image as callers give it: a file's path, its bytes, an open binary file, or a Pillow image."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ class Searcher:
 
     def embed(self, image: ImageInput) -> np.ndarray:
         """embedding_D of an image, computed as for indexed images. Raises InputError."""
-        pixels_HWC = self._pixels(_content(image, _read_file), image)
+        pixels_HWC = self._pixels(content_of(image, read_file), image)
         with torch.inference_mode():
             embedding_D: np.ndarray = self.model(pixels_HWC[None])[0].numpy()
         return embedding_D
@@ -193,10 +190,10 @@ class Searcher:
 
     def read(self, image: Path | str) -> bytes:
         """The bytes of a file or, if there is no such file, of the indexed image with that id. Raises InputError."""
-        if not _exists(Path(image)) and str(image) in self.row_of:
+        if not exists(Path(image)) and str(image) in self.row_of:
             return self.read_indexed(str(image))
         try:
-            return _read_file(image)
+            return read_file(image)
         except MissingFile:
             hint = did_you_mean(str(image), self.image_ids)
             raise InputError(
@@ -208,7 +205,7 @@ class Searcher:
 
         Raises InputError.
         """
-        pixels_a_HWC, pixels_b_HWC = (self._pixels(_content(image, self.read), image) for image in (a, b))
+        pixels_a_HWC, pixels_b_HWC = (self._pixels(content_of(image, self.read), image) for image in (a, b))
         return explain(self.model, pixels_a_HWC, pixels_b_HWC)
 
     def _pixels(self, data: bytes | Image.Image, image: ImageInput) -> torch.Tensor:
@@ -352,32 +349,6 @@ class Searcher:
         return self.nearest(query, top, recall)
 
 
-class MissingFile(InputError):
-    """There is no such file."""
-
-
-def _read_file(file: Path | str) -> bytes:
-    try:
-        return Path(file).read_bytes()
-    except FileNotFoundError:
-        raise MissingFile(f"No such file: {str(file)!r}.") from None
-    except (OSError, ValueError) as error:  # ValueError: a zero byte in the name
-        raise InputError(f"Cannot read {str(file)!r}: {getattr(error, 'strerror', None) or error}.") from error
-
-
-def _content(image: ImageInput, read: Callable[[Path | str], bytes]) -> bytes | Image.Image:
-    """The bytes of an image, which `read` returns for a path, or the Pillow image itself. Raises InputError."""
-    if isinstance(image, bytes | Image.Image):
-        return image
-    if isinstance(image, Path | str):
-        return read(image)
-    data = image.read() if hasattr(image, "read") else None
-    if not isinstance(data, bytes):
-        kind = type(image).__name__
-        raise TypeError(f"An image must be a path, bytes, an open binary file or a Pillow image, not {kind}.")
-    return data
-
-
 def _terms(name: str, terms: Iterable[str]) -> list[str]:
     """The terms as a list; a single string is one term. Raises TypeError."""
     if isinstance(terms, str):
@@ -396,9 +367,3 @@ def _check_number(name: str, value: float) -> None:
 def _hint(words: Words) -> str:
     near = dict.fromkeys(word for known in words.suggestions.values() for word in known)
     return f". Did you mean {either(list(near))}?" if near else "; try other words."
-
-
-def _exists(path: Path) -> bool:
-    with suppress(OSError, ValueError):  # a name that is too long, or has a zero byte
-        return path.exists()
-    return False
