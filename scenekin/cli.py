@@ -65,6 +65,10 @@ def main() -> None:
     use_utf8()
     open_streams()
     end_soon_on_interrupt()
+    try:
+        os.getcwd()  # noqa: PTH109  libraries end the process without it
+    except FileNotFoundError:
+        sys.exit("scenekin: The current folder no longer exists; change to another one.")
     LOGGER.propagate = False  # handlers of libraries would print each message again
     arguments, sys.argv = sys.argv[1:], sys.argv[:1]  # libraries read it too: OpenVINO prints if it has --verbose
     try:

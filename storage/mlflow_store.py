@@ -1,6 +1,7 @@
 """MLflow's database in the workspace: opened, its errors in one sentence, its artifacts kept inside the workspace."""
 
 import os
+import shlex
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -111,8 +112,8 @@ def database_errors(workspace: Workspace) -> Iterator[None]:
         database, text = workspace.mlflow_database, " ".join(str(error).split())
         if any(sign in text for sign in OTHER_VERSION):
             raise StorageError(
-                f"{database} was written by another version of MLflow; copy it, then run "
-                f"`mlflow db upgrade {workspace.mlflow_uri}`, or install the version of MLflow that wrote it."
+                f"{database} was written by another version of MLflow; copy it, then run `mlflow db upgrade "
+                f"{shlex.quote(workspace.mlflow_uri)}`, or install the version of MLflow that wrote it."
             ) from error
         reason = text.partition(" [SQL:")[0].removesuffix(".")
         raise StorageError(

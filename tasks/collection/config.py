@@ -52,7 +52,7 @@ class CollectionConfig(BaseModel):
         if encoding is None:
             return None
         try:
-            b"a".decode(encoding)  # some codecs are not for text
+            b"text".decode(encoding, "replace")  # some codecs are not for text
             return codecs.lookup(encoding).name
         except (LookupError, UnicodeError):
             raise ValueError(f"no encoding is called {encoding!r}; examples are cp1252, gbk and shift_jis") from None

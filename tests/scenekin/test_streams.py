@@ -67,6 +67,12 @@ def test_a_full_disk_under_the_output_is_a_sentence(collection: Path, command: s
     assert (outcome.code, outcome.err) == (1, "scenekin: Cannot read or write: No space left on device.\n")
 
 
+def test_a_deleted_current_folder_is_a_sentence(collection: Path, tmp_path: Path) -> None:
+    gone = tmp_path / "gone"
+    line = f"mkdir {gone}; cd {gone}; rmdir {gone}; scenekin check {shlex.quote(str(collection))}"
+    assert shell(line).sentence == "scenekin: The current folder no longer exists; change to another one."
+
+
 def test_a_locale_without_utf8_reads_any_file_name(collection: Path) -> None:
     outcome = shell(f"scenekin check {shlex.quote(str(collection))} --json", ASCII)
     answer = json.loads(outcome.out)

@@ -82,9 +82,11 @@ def test_a_damaged_database_is_one_sentence(fault: str, copy: Workspace) -> None
 
 @pytest.mark.parametrize("version", ["cc1f77228345", "ffffffffffff"])
 def test_a_database_of_another_version_names_the_command_that_migrates_it(version: str, copy: Workspace) -> None:
+    spaced = copy.root.with_name("with a blank")
+    copy = Workspace(copy.root.rename(spaced))
     execute(copy, "UPDATE alembic_version SET version_num = ?", version)
     before = copy.mlflow_database.read_bytes()
-    command = f"`mlflow db upgrade sqlite:///{copy.mlflow_database}`"
+    command = f"`mlflow db upgrade 'sqlite:///{copy.mlflow_database}'`"
     with pytest.raises(StorageError, match=f"was written by another version of MLflow; copy it, then run {command}"):
         find_model(copy, "champion")
     assert copy.mlflow_database.read_bytes() == before

@@ -115,7 +115,8 @@ def _parquet(files: Files, source: str) -> Iterator[pq.ParquetFile]:
         with files.open(source) as stream:
             yield pq.ParquetFile(stream)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise InputError(f"{source} is an incomplete Parquet file ({error}); download it again.") from error
+        reason = " ".join(str(error).split()).removesuffix(".")
+        raise InputError(f"{source} is an incomplete Parquet file ({reason}); download it again.") from error
 
 
 def _may_hold_text(kind: pa.DataType) -> bool:

@@ -25,7 +25,7 @@ def test_nothing_may_be_held_out() -> None:
 
 
 def test_an_encoding_must_be_known() -> None:
-    assert CollectionConfig(encoding="GBK").encoding == "gbk"
+    assert [CollectionConfig(encoding=name).encoding for name in ("GBK", "UTF-16")] == ["gbk", "utf-16"]
     for encoding in ("nonsense", "rot13", "undefined"):
         with pytest.raises(ValidationError, match=f"no encoding is called '{encoding}'"):
             CollectionConfig(encoding=encoding)
