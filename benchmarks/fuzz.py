@@ -49,6 +49,7 @@ from tasks.images.preprocess import to_pixels
 
 BATCH = 250
 CLIENTS = 32
+SILENCE = 60.0  # seconds
 SLOW_SECONDS = 10.0  # of computing, for one picture
 SAVED: list[tuple[str, str, dict[str, Any]]] = [  # mode, format, options
     *[("RGB", "JPEG", {}), ("RGB", "JPEG", {"progressive": True}), ("CMYK", "JPEG", {}), ("L", "JPEG", {})],
@@ -286,6 +287,7 @@ class Generator:
     def _body(self, chance: random.Random) -> tuple[bytes, bytes]:
         boundary = chance.choice([b"cut", b"", b"a" * 300, b"--", bytes([chance.randrange(33, 127)])])
         kind = b"multipart/form-data; boundary=" + (boundary if chance.random() < 0.95 else b"other")
+        kind += b"; charset=" + chance.choice([b"punycode", b"utf-8", b"utf-7", b"x"]) if chance.random() < 0.1 else b""
         parts = []
         for _ in range(chance.choice([1, 2, 3, 3, 30, 300])):
             name = (
@@ -404,15 +406,19 @@ async def fuzz_socket(port: int, generator: Generator, first: int, count: int) -
             data = b"\r\n".join([*lines, b"connection: close", b"", b""]) + request.body
             data = mutate(chance, data, generator.pictures) if chance.random() < 0.5 else data
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            with suppress(ConnectionError):
+            with suppress(OSError):  # closed by the server
                 for part in Request("", b"", [], data, request.chunks, leaves=False).parts():
                     writer.write(part)
                     await writer.drain()
                 if writer.can_write_eof():
                     writer.write_eof()
             answer = b""
-            with suppress(ConnectionError):
-                answer = await asyncio.wait_for(reader.read(), 60)
+            try:
+                answer = await asyncio.wait_for(reader.read(), SILENCE)
+            except TimeoutError:
+                tally.failures.append(f"{number}: no answer in {SILENCE:.0f} s")
+            except OSError:
+                pass
             writer.close()
             status = answer[9:12].decode("latin-1") or "closed"
             if status.startswith("5") and status != "503":
@@ -434,7 +440,11 @@ def served(workspace: Path, name: str, generator: Generator, first: int, count: 
     ):
         assert server.stdout is not None
         address = next(word for word in server.stdout.readline().split() if word.startswith("http"))
-        tally = asyncio.run(fuzz_socket(int(address.rpartition(":")[2]), generator, first, count))
+        try:
+            tally = asyncio.run(fuzz_socket(int(address.rpartition(":")[2]), generator, first, count))
+        except BaseException:
+            server.kill()
+            raise
         if server.poll() is not None:
             tally.failures.append(f"the server ended with {server.returncode}")
         status = Path(f"/proc/{server.pid}/status")

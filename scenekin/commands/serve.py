@@ -51,11 +51,11 @@ def serve(
         any_host = public and not allowed_host
         app = create_app(space, name, hosts=() if any_host else (host, address, *LOOPBACK, *(allowed_host or ())))
         print(f"Serving index {name} at http://{_netloc(address, port)} (press Ctrl-C to stop)", flush=True)
-        app.state.index.follow_links = not public
+        app.state.index.follow_links = not (public or allowed_host)
         if public:
             print("Anyone who can reach this address can search the index and view its images.", flush=True)
         config = uvicorn.Config(
-            app, log_level="warning", access_log=False, timeout_graceful_shutdown=3, limit_concurrency=CONNECTIONS
+            app, log_level="error", access_log=False, timeout_graceful_shutdown=3, limit_concurrency=CONNECTIONS
         )
         with suppress(KeyboardInterrupt):  # Ctrl-C is how a server is stopped
             uvicorn.Server(config).run(sockets=[listener])

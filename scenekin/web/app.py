@@ -1,5 +1,6 @@
 """The web page and its REST API as one ASGI app; needs neither Prefect nor MLflow."""
 
+import logging
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 
@@ -19,6 +20,8 @@ from scenekin.web.middleware import (
 from scenekin.web.served_index import CurrentIndex
 from scenekin.web.thumbnails import ByteCache
 from storage.workspace import Workspace
+
+logging.getLogger("python_multipart").setLevel(logging.ERROR)  # else every broken form is a line in the log
 
 
 def create_app(workspace: Workspace, name: str = "main", hosts: Iterable[str] = ()) -> FastAPI:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 import httpx
 import pytest
+import uvicorn
 
 from tests.command import scenekin, serve
 from tests.trained import Trained
@@ -40,6 +41,11 @@ def test_it_serves_until_it_is_ended_and_says_nothing(trained: Trained, number: 
     assert address.startswith("http://127.0.0.1:")
     assert httpx.get(f"{address}/api/index", timeout=60).json()["index"]["images"] == 141
     assert httpx.get(f"{address}/", headers={"host": "evil.example"}).status_code == 421
+    form = {"content-type": "multipart/form-data; boundary=cut"}
+    assert httpx.post(f"{address}/", content=b"--cut\r\na: b\rc", headers=form, timeout=60).status_code == 400
+    with socket.create_connection(("127.0.0.1", int(address.rpartition(":")[2]))) as broken:
+        broken.sendall(b"\0\r\n\r\n")
+        assert broken.recv(99).startswith(b"HTTP/1.1 400")
     server.send_signal(number)
     out, err = server.communicate(timeout=60)
     assert (server.returncode, out.strip(), err) == (0, "", "")
@@ -55,6 +61,23 @@ def test_a_host_name_can_be_allowed(trained: Trained) -> None:
         finally:
             server.send_signal(signal.SIGINT)
             server.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "follows"),
+    [([], True), (["--host", "0.0.0.0"], False), (["--allowed-host", "photos.example"], False)],
+)
+def test_links_are_followed_for_this_computer_only(
+    arguments: list[str], follows: bool, trained: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served: list[bool] = []
+
+    def run(server: uvicorn.Server, **_: object) -> None:
+        served.append(server.config.app.state.index.follow_links)  # type: ignore[union-attr]
+
+    monkeypatch.setattr(uvicorn.Server, "run", run)
+    scenekin("serve", "--port", "0", "--workspace", trained.workspace, *arguments)
+    assert served == [follows]
 
 
 @pytest.mark.parametrize(
