@@ -394,7 +394,8 @@ def test_the_workspace_has_to_be_writable(
     trained: Trained,
 ) -> None:
     sentence = scenekin(command, trained.collection, "--workspace", place).sentence
-    assert f"Cannot write to the workspace {place}" in sentence
+    fault = f"Cannot write to the workspace {place}" if command == "train" else f"No such workspace: {place}"
+    assert fault in sentence
     assert "--workspace" in sentence
 
 
@@ -431,6 +432,7 @@ def test_a_query_has_to_be_an_image_and_an_index_there(
 
 
 def test_a_model_comes_before_an_index(trained: Trained, workspace: Path) -> None:
+    workspace.mkdir()
     for command in ("index", "evaluate"):
         sentence = scenekin(command, trained.collection, "--workspace", workspace).sentence
         assert f"No model has been trained in {workspace} yet; run `scenekin train`" in sentence

@@ -26,6 +26,7 @@ FUNCTIONS = {
 QUERY = "image=None, *, image_id=None, text=None, add=(), remove=(), alpha=1.0, beta=0.5"
 METHODS = {
     "caption_of": "(self, image_id)",
+    "captions_of": "(self, row_N)",
     "current": "(self)",
     "digest_of": "(self, image_id)",
     "effort": "(self, top, recall)",
