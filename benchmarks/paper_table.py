@@ -24,7 +24,7 @@ def scenekin(*args: str) -> dict[str, Any]:
 
 
 def interval(summary: dict[str, Any], auc: str) -> str:
-    """Format the 95 % interval over queries of one seed."""
+    """Format the 95% interval over queries of one seed."""
     bounds = summary[f"{auc}_interval"]
     return "" if bounds is None else "({:.1f}–{:.1f})".format(*bounds)
 

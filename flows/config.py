@@ -40,7 +40,7 @@ class Config(BaseModel):
     surrogate: SurrogateConfig = Field(
         default=SurrogateConfig(), description="Relevant images: nearest neighbours by caption similarity."
     )
-    backbone: BackboneConfig = Field(default=BackboneConfig(), description="The convolutional network.")
+    backbone: BackboneConfig = Field(default=BackboneConfig(), description="The network that images pass through.")
     candidates: tuple[Candidate, ...] = Field(
         default=("v_v", "regression", "untrained"),
         min_length=1,

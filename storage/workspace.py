@@ -94,7 +94,7 @@ def find_workspace(root: Path | str | None = None) -> Workspace:
     folder = _folder(root)
     if not folder.is_dir():
         raise WorkspaceError(
-            f"No such workspace: {folder}; change to the folder in which you ran `scenekin train`, which creates one."
+            f"No such workspace: {folder}; `scenekin train` creates one, in the current folder by default."
         )
     return Workspace(folder)
 

@@ -16,7 +16,7 @@ def backbones(
     pattern: Annotated[
         str | None,
         typer.Argument(
-            metavar="[PATTERN]",
+            metavar="PATTERN",
             help="Names to list, for example 'timm/vit_small*' (default: all whose weights are on this machine, and "
             "scenekin's own).",
             show_default=False,
@@ -30,7 +30,7 @@ def backbones(
 
     found = list(list_backbones(pattern))
     if not found:
-        raise InputError(f"No network matches {pattern!r}; see the names of timm's networks with 'timm/*'.")
+        raise InputError(f"No network matches {pattern!r}; `scenekin backbones 'timm/*'` lists the networks of timm.")
     print_result({"backbones": [asdict(each) for each in found]}, json, _table(found))
 
 

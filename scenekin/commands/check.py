@@ -50,7 +50,7 @@ def check(
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
-    """Check a collection and report its contents and problems. Nothing is written but --out."""
+    """Check a collection and report its contents and problems. Writes nothing except --out."""
     from scenekin.config_file import read_config
     from storage.errors import StorageError
     from storage.source.digests import former_digests

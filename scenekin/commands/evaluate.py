@@ -84,13 +84,13 @@ def evaluate_text(result: "EvaluateResult") -> str:
         aucs = (format_metric(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
         lines.append("  {:32} {:>8} {:>8}".format(summary.label, *aucs))
     for name, words in result.words.items():
-        without, at_90, at_80 = (f"{100 * share:.0f} %" for share in (words.without, words.at_90, words.at_80))
+        without, at_90, at_80 = (f"{100 * share:.0f}%" for share in (words.without, words.at_90, words.at_80))
         lines.append(
             f"  {result.methods[name].label}: adding a word raises its share of the top 10 from {without} to {at_90} "
-            f"(keeping 90 % of the similarity) or {at_80} (keeping 80 %)"
+            f"(keeping 90% of the similarity) or {at_80} (keeping 80%)"
         )
     for name, mixed in result.mixed.items():
-        share, expected = (f"{100 * each:.0f} %" for each in (mixed.train_share, mixed.train_share_expected))
+        share, expected = (f"{100 * each:.0f}%" for each in (mixed.train_share, mixed.train_share_expected))
         lines.append(
             f"  {result.methods[name].label}, with training images in the index: NDCG AUC "
             f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"

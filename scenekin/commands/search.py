@@ -45,11 +45,11 @@ Beta = Annotated[float | None, typer.Option("--beta", min=0, help="Strength of r
 Top = Annotated[int, typer.Option("--top", min=1, help="Number of results.")]
 MinRecall = Annotated[
     float | None,
-    typer.Option("--recall", min=0, max=1, help="Minimum recall for very large indexes (default: 0.95; exact: 1)."),
+    typer.Option("--recall", min=0, max=1, help="Minimum recall for very large indexes (default: 0.95; 1 is exact)."),
 ]
 Explain = Annotated[
     Path | None,
-    typer.Option("--explain", metavar="DIR", help="Write a picture of why it matches for each result to this folder."),
+    typer.Option("--explain", metavar="DIR", help="Folder for a picture per result that shows why it matches."),
 ]
 Out = Annotated[
     Path | None,

@@ -85,7 +85,7 @@ async def explain_upload(
             return _explain(index, read_upload(parameters.image.file), index.read(parameters.b))
         if parameters.a is not None and parameters.image is None:
             return _explain(index, index.read(parameters.a), index.read(parameters.b))
-        raise InputError("Give either image, a file, or a, the id of an indexed image.")
+        raise InputError("Give either `image` (a file) or `a` (the id of an indexed image).")
 
     return await current.compute(work)
 

@@ -59,7 +59,7 @@ class AllowedHosts:
         """Handle one ASGI connection."""
         if scope["type"] == "http" and self.hosts and _host(Headers(scope=scope).get("host", "")) not in self.hosts:
             refusal = JSONResponse(
-                {"detail": "This server is not reached by that host name; add it with --allowed-host."}, 421
+                {"detail": "This server does not answer to that host name; allow it with --allowed-host."}, 421
             )
             return await refusal(scope, receive, send)
         return await self.app(scope, receive, send)

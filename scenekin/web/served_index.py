@@ -143,7 +143,7 @@ class CurrentIndex:
             return index, await self._queue.run(lambda: index.embed(pixels_HWC))
 
     async def preload(self) -> None:
-        """Load the model and its words before the first request, in no place of the queue; requests report errors."""
+        """Load the model and its words before the first request, outside the queue; later requests report errors."""
         with suppress(StorageError, InputError):
             searcher = (await self.open()).searcher
             await self._queue.run(lambda: (searcher.model, searcher.text))

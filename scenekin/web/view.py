@@ -66,7 +66,7 @@ class View:
 def build_view(
     index: ServedIndex, items: FormItems, upload: Upload | None = None, error: Exception | None = None
 ) -> View:
-    """Run the search in a query string or form; `error` is one met before."""
+    """Run the search in a query string or form; `error` is one that occurred before it."""
     index = upload.index if upload is not None else index
     approximate = index.manifest.approximate is not None
     view = View(index=index_response(index), no_words=index.no_words, approximate=approximate)

@@ -129,7 +129,7 @@ def _recorded(workspace: Workspace, name: str) -> Manifest | None:
 
 
 def _check_shrink(before: Manifest | None, collection: str, images: int, removed: int, allow_shrink: bool) -> None:
-    """Of a damaged version only the number of images is known, not which of them are missing now."""
+    """Raise StorageError if too many images have disappeared. A damaged version only tells how many images it had."""
     missing = 0 if before is None else max(removed, before.images - images)
     if before is not None and missing > SHRINK_LIMIT * before.images and not allow_shrink:
         raise StorageError(

@@ -9,7 +9,7 @@ _ENGLISH = (
     "here is are was were be been being am has have had having do does did doing will would could not no"
 )
 FUNCTION_WORDS = {"english": frozenset(_ENGLISH.split())}
-"""By language. Frequency alone does not find them: 45 % of Flickr8k's images have "of", 31 % "man"."""
+"""By language. Frequency alone does not find them: 45% of Flickr8k's images have "of", 31% "man"."""
 
 
 def informative_words(phrase: str, vocabulary: Vocabulary) -> list[str]:

@@ -27,7 +27,7 @@ def suggest_files(
         if former.get(path) in renamed:
             hints[path] = f"{renamed[former[path]]} has the content this file had; it was probably renamed"
     for path, found in _similar([path for path in missing if path not in hints], unlisted):
-        hints[path] = f"did you mean {found}?"
+        hints[path] = f"perhaps {found} is meant"
     return hints
 
 

@@ -19,7 +19,7 @@ _MAKER = {
 
 
 def write_collection(folder: Path, count: int = 600, seed: int = 0) -> None:
-    """Write `count` scenes to `folder`: 70 % train, 15 % validation, 15 % test.
+    """Write `count` scenes to `folder`: 70% train, 15% validation, 15% test.
 
     An identical, complete collection is left unchanged; another one of the demo's is replaced once the new one is
     complete. Raises InputError if the folder contains anything else.

@@ -59,7 +59,7 @@ def make_steered_examples(
 ) -> list[Example]:
     """Draw seeded queries and search with each alone, with a word added, and with one of its own removed (METHOD.md 8).
 
-    The words are drawn from those in the captions of 2–10 % of the images: one in the query's captions and one not in
+    The words are drawn from those in the captions of 2–10% of the images: one in the query's captions and one not in
     them. A query without either is skipped.
     """
     model_tfidf_NV = tfidf(list(gallery.captions.values()), text.vocabulary)

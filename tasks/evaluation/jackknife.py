@@ -1,7 +1,7 @@
-"""Jackknife over images: 95 % confidence intervals of AUCs and of their differences (METHOD.md 6).
+"""Jackknife over images: 95% confidence intervals of AUCs and of their differences (METHOD.md 6).
 
-Images are queries and database at once, and both differ from one collection to another. So groups of images are left
-out of both, one group at a time; from how the AUCs change follows how much they vary between collections.
+Images are queries and database at once, and both differ from one collection to another. Therefore groups of images are
+left out of both, one group at a time: how much the AUCs change tells how much they vary between collections.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +34,7 @@ class Estimate:
         return Estimate(self.value - other.value, self.left_out_G - other.left_out_G, self.change_GQ - other.change_GQ)
 
     def interval(self, low: float = -np.inf, high: float = np.inf) -> tuple[float, float]:
-        """Return the 95 % interval within low…high; NaN, NaN if it is undefined."""
+        """Return the 95% interval within low…high; NaN, NaN if it is undefined."""
         left_out_G = self.left_out_G[~np.isnan(self.left_out_G)]
         if np.isnan(self.value) or len(left_out_G) < 2:
             return np.nan, np.nan

@@ -54,7 +54,7 @@ def measure_mixed(
 def measure_mixed_words(
     split_ND: np.ndarray, train_TD: np.ndarray, theta_VD: np.ndarray, model_tfidf_NV: csr_array, *, seed: int
 ) -> dict[str, float]:
-    """Search the same images by words that 2–10 % of the split's images have, and by images with such a word added.
+    """Search the same images by words that 2–10% of the split's images have, and by images with such a word added.
 
     `model_tfidf_NV` of the split has the columns of `theta_VD`. Empty if there are no such words.
     """

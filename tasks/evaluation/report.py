@@ -77,7 +77,7 @@ def render_report(report: Report) -> str:
         leading=report.evaluated or best_of(report.methods, "trained"),
         doubt=doubt_quality(report.queries, report.methods),
         best={auc: best_of(report.methods, "untrained", "trained", auc=auc) for auc in ("ndcg_auc", "pcc_auc")},
-        frequency="{:.0f} to {:.0f} %".format(*(100 * bound for bound in FREQUENCY)),
+        frequency="{:.0f} to {:.0f}%".format(*(100 * bound for bound in FREQUENCY)),
         top=TOP,
         config=json.dumps(report.model_dump(mode="json")["config"], indent=2, ensure_ascii=False),
     )

@@ -51,7 +51,7 @@ class SteeringPoint(BaseModel):
 
 
 class WordMetrics(BaseModel):
-    """The share of the top 10 with an added word, 0–1: before adding it, and keeping 90 and 80 % of the similarity."""
+    """The share of the top 10 with an added word, 0–1: before adding it, and keeping 90 and 80% of the similarity."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -66,7 +66,7 @@ class WordMetrics(BaseModel):
 
 
 def steering_words(model_tfidf_NV: csr_array, theta_VD: np.ndarray) -> np.ndarray:
-    """Return word_W, the columns of words that 2–10 % of the images have and that have an embedding."""
+    """Return word_W, the columns of words that 2–10% of the images have and that have an embedding."""
     count_V = np.bincount(model_tfidf_NV.indices, minlength=model_tfidf_NV.shape[1])
     low, high = (bound * model_tfidf_NV.shape[0] for bound in FREQUENCY)
     return np.flatnonzero((count_V > 0) & (count_V >= low) & (count_V <= high) & theta_VD.any(axis=1))
@@ -184,13 +184,13 @@ def measure_words(
 
 
 def _shares(share_PA: Floats, similarity_PA: Floats) -> tuple[float, float, float]:
-    """Average pairs → the share without the word, and keeping 90 and 80 % of the similarity."""
+    """Average pairs → the share without the word, and keeping 90 and 80% of the similarity."""
     share_A, similarity_A = share_PA.mean(axis=0), similarity_PA.mean(axis=0)
     return float(share_A[0]), share_at(share_A, similarity_A, 0.9), share_at(share_A, similarity_A, 0.8)
 
 
 def _margins(steered: SteeredResults, query_P: np.ndarray, word_P: np.ndarray, images: int, seed: int) -> np.ndarray:
-    """Compute the half-widths of the 95 % intervals of `_shares`, by the jackknife over images and over words.
+    """Compute the half-widths of the 95% intervals of `_shares`, by the jackknife over images and over words.
 
     Images are left out as queries and as results, words with all their pairs. What varies with an image and a word, or
     with a query and a result, would count with each of them: it is taken off, and what varies with all three added.

@@ -27,7 +27,7 @@ Interval = Annotated[tuple[float, float] | None, BeforeValidator(_none_if_undefi
 
 
 class Difference(BaseModel):
-    """A method's AUCs minus those of others on the same queries, with 95 % intervals.
+    """A method's AUCs minus those of others on the same queries, with 95% intervals.
 
     `over` is the method that NDCG is compared with, `pcc_over` the one for PCC.
     """

@@ -39,7 +39,7 @@ class BackboneConfig(BaseModel):
     )
     precision: Precision = Field(
         default="float32",
-        description="float32, or bfloat16: faster on a GPU, but with other vectors; used on every device.",
+        description="float32, or bfloat16: faster on a GPU, but the vectors differ; applies to every device.",
     )
     weights: str | None = Field(
         default=None, description="File with the network's weights, .pth or .safetensors (default: the published ones)."
@@ -51,7 +51,7 @@ class BackboneConfig(BaseModel):
         if name in BACKBONES or (name.startswith(TIMM) and name != TIMM):
             return name
         near = get_close_matches(name, BACKBONES, n=1) or [TIMM + name]
-        raise ValueError(f"there is no backbone {name!r}; did you mean {near[0]}?")
+        raise ValueError(f"there is no backbone {name!r}; perhaps {near[0]} is meant")
 
 
 class PoolingConfig(BaseModel):

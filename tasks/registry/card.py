@@ -12,7 +12,7 @@ from tasks.evaluation.methods import method_kind
 from tasks.evaluation.report import Report
 from tasks.evaluation.summary import Difference, MethodSummary, doubt_quality
 from tasks.metrics.formatting import format_with_interval
-from tasks.model.config import ModelConfig
+from tasks.model.config import TIMM, ModelConfig
 from tasks.model.licences import describe_licence
 from tasks.phrases import counted
 
@@ -139,7 +139,7 @@ def _metrics(content: CardContent) -> str:
     queries, skipped = (counted(each, "query", "queries") for each in (validation.queries, validation.left_out))
     explanation = (
         f"{queries}, each ranking {counted(validation.images, 'other image')}; {skipped} without any relevant image "
-        "skipped. AUCs range from 0 to 100, with 95 % intervals in brackets; a lead is significant if its interval "
+        "skipped. AUCs are at most 100, with 95% intervals in brackets; a lead is significant if its interval "
         "does not include 0."
     )
     table = _table(("Method", "NDCG AUC", "PCC AUC", "This model's lead in NDCG AUC"), rows)
@@ -187,11 +187,12 @@ def _limits(content: CardContent) -> str:
         words = "cannot be searched by words"
         learned = f"learned nothing from captions; only its centre and scale come from {train.images:,} images"
     weights = content.settings.get(WEIGHTS)
-    backbone = (
-        "was trained on ImageNet and inherits its biases"
-        if weights is None
-        else f"was loaded from {_plain(PurePath(weights).name)}; its training data and biases are unknown"
-    )
+    if weights is not None:
+        backbone = f"was loaded from {_plain(PurePath(weights).name)}; its training data and biases are unknown"
+    elif model.backbone.name.startswith(TIMM):
+        backbone = "inherits the biases of the images that its published weights were trained on"
+    else:
+        backbone = "was trained on ImageNet and inherits its biases"
     holds = f"features of {model.landmarks:,} training images, not the images" if model.landmarks else "no images"
     limits = (
         f"It {words}.",

@@ -135,7 +135,7 @@ def test_models_also_search_among_the_training_images(trained: Trained, answer: 
     assert "Search among training images" in page
     assert "R = 32, 64, 128 cannot be measured: a query ranks only 20 images." in page
     text = scenekin("evaluate", trained.collection, "--workspace", trained.workspace).out
-    assert re.search(r"regression, with training images in the index: NDCG AUC [\d.]+; \d+ % of the top 10", text)
+    assert re.search(r"regression, with training images in the index: NDCG AUC [\d.]+; \d+% of the top 10", text)
     assert "R = 32, 64, 128 cannot be measured" in text
     label = answer["methods"][answer["method"]]["label"]
     first, verdict, _, second, *_ = text.splitlines()

@@ -135,7 +135,7 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
     evaluated = scenekin("evaluate", trained.collection, "--workspace", trained.workspace)
     assert "test: 21 queries, 0 skipped" in evaluated.out
     assert re.search(
-        r"regression: adding a word raises its share of the top 10 from \d+ % to \d+ % \(keeping 90 %", evaluated.out
+        r"regression: adding a word raises its share of the top 10 from \d+% to \d+% \(keeping 90%", evaluated.out
     )
     assert Path(evaluated.out.splitlines()[-1].removeprefix("Report: ")).is_file()
 

@@ -167,7 +167,7 @@ def test_explanation_of_an_upload(client: TestClient, trained: Trained) -> None:
         response = client.post("/api/explain", files=files, data=data)
         assert (response.status_code, response.json()["detail"]) == (
             422,
-            "Give either image, a file, or a, the id of an indexed image.",
+            "Give either `image` (a file) or `a` (the id of an indexed image).",
         )
     assert client.get("/api/explain", params={"a": a, "b": "nobody"}).status_code == 404
 

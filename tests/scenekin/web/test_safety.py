@@ -37,7 +37,7 @@ def test_other_host_names_are_refused(client: TestClient, host: str) -> None:
         response = client.get(address, headers={"host": host})
         assert (response.status_code, response.json()) == (
             421,
-            {"detail": "This server is not reached by that host name; add it with --allowed-host."},
+            {"detail": "This server does not answer to that host name; allow it with --allowed-host."},
         )
 
 

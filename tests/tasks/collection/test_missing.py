@@ -24,7 +24,7 @@ def test_a_renamed_file_is_recognised_by_its_former_content() -> None:
 )
 def test_near_names_are_suggested(missing: str, unlisted: str) -> None:
     others = ["b/other.jpg", "IMG_2.jpg", "a00001.jpg"]
-    assert suggest_files([missing], [*others, unlisted], {}, {}) == {missing: f"did you mean {unlisted}?"}
+    assert suggest_files([missing], [*others, unlisted], {}, {}) == {missing: f"perhaps {unlisted} is meant"}
 
 
 @pytest.mark.parametrize(

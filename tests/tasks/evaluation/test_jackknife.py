@@ -78,6 +78,6 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         found.append([(estimate.value, *estimate.interval()) for estimate in estimates])
     value_DE, low_DE, high_DE = np.moveaxis(np.array(found), 2, 0)
     coverage_E = ((low_DE <= value_DE.mean(axis=0)) & (value_DE.mean(axis=0) <= high_DE)).mean(axis=0)
-    assert (coverage_E >= 0.91).all()  # 95 % within two standard errors of 120 draws
+    assert (coverage_E >= 0.91).all()  # 95% within two standard errors of 120 draws
     half_width_E = (high_DE - low_DE).mean(axis=0) / 2
     assert (half_width_E < 1.4 * 1.96 * value_DE.std(axis=0)).all()

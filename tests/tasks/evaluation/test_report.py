@@ -117,7 +117,7 @@ def test_figures_and_facts_are_told(report: Report) -> None:
         "Queries with an exact copy7",
         "features12.3",
         "missing-image4",
-        "95 %",
+        "95%",
     ):
         assert told in re.sub(r" ?\n ?", "", text), told
 
@@ -176,7 +176,7 @@ def test_a_handful_of_queries_is_marked(report: Report, queries: int, told: bool
 
 def test_words_are_measured_and_shown(report: Report) -> None:
     text = re.sub(r"\s+", " ", Elements(render_report(report)).text)
-    assert "2 to 10 % of the images" in text
+    assert "2 to 10% of the images" in text
     assert "(V+T,V)4%(3to5)22%(20to24)32%(30to34)1,234" in text.replace(" ", "")
     assert "+ snow" in text.split("Example results with words")[1]
 

@@ -70,7 +70,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     value_D3, low_D3, high_D3 = np.moveaxis(np.array(found), 2, 0)
     truth_3 = value_D3.mean(axis=0)
     coverage_3 = ((low_D3 <= truth_3) & (truth_3 <= high_D3)).mean(axis=0)
-    assert (coverage_3 >= 0.9).all()  # 95 % within two standard errors of 50 draws
+    assert (coverage_3 >= 0.9).all()  # 95% within two standard errors of 50 draws
     assert coverage_3.mean() < 0.985
     half_width_3 = (high_D3 - low_D3).mean(axis=0) / 2
     assert (half_width_3 < 1.4 * 1.96 * value_D3.std(axis=0)).all()

@@ -178,6 +178,8 @@ def test_it_says_whether_words_steer_it(takes_words: bool, limit: str, search: s
 
 def test_it_says_where_the_backbone_comes_from_and_no_path() -> None:
     assert "trained on ImageNet" in section(write_card(content()), "Limitations")
+    timm = MODEL.model_copy(update={"backbone": MODEL.backbone.model_copy(update={"name": "timm/vit_small"})})
+    assert "ImageNet" not in section(write_card(content(model=timm)), "Limitations")
     card = write_card(content(settings={"backbone.weights": "/home/someone/my_net.pth"}))
     limits = section(card, "Limitations")
     assert "ImageNet" not in limits
