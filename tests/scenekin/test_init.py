@@ -49,7 +49,7 @@ METHODS = {
     "words": "(self, add=(), remove=(), alpha=1.0, beta=0.5, text='')",
 }
 RECORDS = {
-    "Query": ["added", "removed", "unknown_terms", "suggestions", "passed_over", "moves", "embedding_D"],
+    "Query": ["added", "removed", "unknown_terms", "suggestions", "passed_over", "directions", "embedding_D"],
     "Result": ["rank", "image_id", "path", "score"],
 }
 
