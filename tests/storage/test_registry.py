@@ -125,6 +125,7 @@ def test_a_version_says_all_that_evaluating_it_takes(workspace: Workspace) -> No
         },
         reason="the first version",
         config="config of one",
+        collection="photos one",
     )
     assert find_model(workspace, "3").reason == "kept as challenger; not in use"
 
