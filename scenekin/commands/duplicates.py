@@ -81,5 +81,5 @@ def _text(searcher: "Searcher", answer: dict[str, Any], out: Path | None) -> str
     if len(groups) > SHOWN:
         lines.append(f"and {counted(len(groups) - SHOWN, 'more group')}; --json or --out lists all")
     if out is not None:
-        lines.append(f"Report: {short(out.absolute())}")
+        lines.append(f"Written to {short(out.absolute())}")
     return "\n".join(lines)
