@@ -77,11 +77,9 @@ class Config(BaseModel):
         """Return these settings with other `image_column`, `caption_column` or `encoding`."""
         return self.model_copy(update={"collection": self.collection.override(columns)})
 
-    def with_columns_of(self, trained: "Config") -> "Config":
-        """Return these settings with the columns and encoding of a training on the same collection, if none are set."""
-        if any(self.collection.columns.values()):
-            return self
-        return self.with_columns({name: value for name, value in trained.collection.columns.items() if value})
+    def with_missing_columns(self, columns: Mapping[str, Any]) -> "Config":
+        """Return these settings with the columns and encoding of an earlier run, if none are set."""
+        return self if self.collection.columns else self.with_columns(columns)
 
     def features(self) -> FeaturesConfig:
         """Return the descriptors that the baselines and the candidates need, computed in one pass."""

@@ -1,15 +1,17 @@
 """Index a collection."""
 
 import time
+from typing import Any
 
 from flows.config import Config, registered_settings
 from flows.results import IndexResult, ModelVersion
 from flows.run import open_run
 from flows.steps import read
 from storage.artifacts import narrow
+from storage.source.tree import Source
 from tasks.collection.task import problem_counts
 from tasks.embedding.task import embed_images
-from tasks.registry.task import find_registered
+from tasks.registry.task import Registered, find_registered
 from tasks.search.task import check_index, publish_index
 
 
@@ -44,10 +46,9 @@ def index(
         follow_links=follow_links,
         wait=wait,
     ) as run:
-        run.action(check_index, run.workspace, name, run.source, moved)
+        columns = run.action(check_index, run.workspace, name, run.source, moved)
         registered = run.action(find_registered, run.workspace, model)
-        if registered.collection == run.source.name:
-            config = config.with_columns_of(registered_settings(registered.version, registered.config))
+        config = config.with_missing_columns(columns or columns_of_training(registered, run.source))
         read_images = read(run, format, config)
         listed = narrow(run.workspace, read_images, "images.parquet")
         embedding = run(embed_images, listed, "images.parquet", registered.model)
@@ -61,6 +62,7 @@ def index(
             run.source,
             allow_shrink,
             moved,
+            config.collection.columns,
             config.index,
         )
         counts = manifest.changes.model_dump(exclude_none=True)
@@ -72,3 +74,10 @@ def index(
             seconds=round(time.monotonic() - started, 2),
             stages=run.reports,
         )
+
+
+def columns_of_training(registered: Registered, source: Source) -> dict[str, Any]:
+    """Return the columns that the model's training read its captions from, if it was trained on this collection."""
+    if registered.collection != source.name:
+        return {}
+    return registered_settings(registered.version, registered.config).collection.columns

@@ -66,6 +66,20 @@ def column_options(
     return {name: value for name, value in named.items() if value}
 
 
+def column_arguments(image_column: str | None, caption_columns: list[str] | None, encoding: str | None) -> list[str]:
+    """Return the same as the arguments of a command."""
+    named = [("--image-column", image_column), *(("--caption-column", name) for name in caption_columns or ())]
+    return [text for option, value in (*named, ("--encoding", encoding)) if value for text in (option, value)]
+
+
+def workspace_argument(workspace: Path | None) -> list[str]:
+    """Return the arguments that name the workspace in use, unless it is `.scenekin` in the current folder."""
+    from storage.workspace import find_workspace  # noqa: PLC0415  few commands need it
+
+    root = find_workspace(workspace).root
+    return [] if root == Path(".scenekin").absolute() else ["--workspace", str(root)]
+
+
 def path_text(path: Path | None) -> str | None:
     """Return a path as flows take it."""
     return None if path is None else str(path)

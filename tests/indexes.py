@@ -80,6 +80,7 @@ def publish_images(
         refused=refused,
         allow_shrink=allow_shrink,
         moved=moved,
+        columns={},
         follow_links=follow_links,
         approximate_from=approximate_from,
         approximate=approximate,

@@ -115,6 +115,9 @@ def index_text(result: "IndexResult", known: Sequence[dict[str, str]] = ()) -> s
         f"Index {counts['name']} version {counts['version']}: {counted(int(counts['images']), 'image')} "
         f"({changes or 'no changes'}), {len(refused):,} refused, {result.seconds:.1f} s"
     ]
+    before = counts.get("model_before")
+    if "champion" in result.model.aliases and before not in (None, result.model.version):
+        lines.append(f"  To keep model {before}, index with --model {before}")
     lines += refusal_lines(new)
     if repeated := len(refused) - len(new):
         lines.append(f"  {repeated:,} refused as before; --json lists all")

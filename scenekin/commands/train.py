@@ -5,8 +5,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
 from scenekin.console import print_result, problems_text, short
 from scenekin.options import (
     AsJson,
@@ -22,8 +20,10 @@ from scenekin.options import (
     Rehash,
     Wait,
     Workspace,
+    column_arguments,
     column_options,
     path_text,
+    workspace_argument,
 )
 from tasks.metrics.formatting import format_difference, format_with_interval
 from tasks.model.licences import describe_licence
@@ -31,12 +31,6 @@ from tasks.model.licences import describe_licence
 if TYPE_CHECKING:
     from flows.results import TrainResult
     from tasks.evaluation.summary import Difference
-
-
-WORDS_NEED_TRAINING = (
-    "  To search by words all the same: scenekin train COLLECTION --set 'candidates=[regression]', "
-    "then scenekin index COLLECTION --model challenger"
-)
 
 
 def train(
@@ -68,8 +62,7 @@ def train(
         rehash=rehash,
         wait=wait,
     )
-    given = workspace or click.get_current_context().find_root().params["workspace"]  # after or before the command
-    place = [collection, *([] if given is None else ["--workspace", str(given)])]
+    place = [collection, *column_arguments(image_column, caption_column, encoding), *workspace_argument(workspace)]
     print_result(result.model_dump(mode="json"), json, train_text(result, place))
 
 
@@ -92,8 +85,6 @@ def train_text(result: "TrainResult", place: Sequence[str] = ("COLLECTION",)) ->
         rows.append((baseline.label, auc, baseline.ndcg_auc_interval, ", best untrained baseline"))
     warning = f"; it {result.warning}" if result.warning else ""
     lines = [f"{model}: {result.reason}{warning}", *_next_steps(result, shlex.join(place))]
-    if result.method == "untrained":
-        lines.append(WORDS_NEED_TRAINING)
     lines.append("  NDCG AUC on validation:")
     lines += [
         f"  {label:14}  {format_with_interval(auc, interval)}{note}"
@@ -107,17 +98,22 @@ def train_text(result: "TrainResult", place: Sequence[str] = ("COLLECTION",)) ->
 
 
 def _next_steps(result: "TrainResult", place: str) -> list[str]:
-    """How a model that is not in use compares with the one that is, and how to use it."""
-    if "challenger" not in result.model.aliases:
-        return []
+    """How a model that is not in use compares with the one that is, how to use it, and how to get one with words."""
     lines = []
+    if result.method == "untrained":
+        lines.append(f"  To search by words all the same: scenekin train {place} --set 'candidates=[regression]'")
+    if "challenger" not in result.model.aliases:
+        return lines
     if result.to_champion is not None:
         difference = format_difference(result.to_champion.ndcg_auc, result.to_champion.ndcg_auc_interval)
         lines.append(f"  NDCG AUC on validation compared with the champion, version {result.champion}: {difference}")
     elif result.champion is not None:
-        compare = f"scenekin evaluate {place}"
-        lines.append(f"  Compare it with the champion: {compare} and {compare} --model challenger")
-    return [*lines, f"  To use it: scenekin index {place} --model challenger"]
+        lines += [
+            "  To compare it with the champion:",
+            f"    scenekin evaluate {place}",
+            f"    scenekin evaluate {place} --model {result.model.version}",
+        ]
+    return [*lines, f"  To use it: scenekin index {place} --model {result.model.version}"]
 
 
 def _comparison(to_baseline: "Difference | None") -> str:

@@ -1,5 +1,7 @@
 """The manifest of an index version: what it was made from and what it contains."""
 
+from typing import Any
+
 from pydantic import BaseModel, ConfigDict, field_validator
 
 from storage.models import ModelRef
@@ -82,6 +84,7 @@ class Manifest(BaseModel):
     follow_links: bool = False  # out of the folder of the images
     model: IndexModel
     images: int
+    columns: dict[str, Any] = {}  # settings that the tables of the collection were read with
     captioned: int | None = None  # images with captions; manifests did not always record it
     dimension: int
     preprocessing: str

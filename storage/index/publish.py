@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -59,6 +60,7 @@ def publish(
     refused: Sequence[RefusedImage],
     allow_shrink: bool,
     moved: bool,
+    columns: dict[str, Any],
     approximate_from: int,
     approximate: WriteApproximate,
 ) -> Manifest:
@@ -87,6 +89,7 @@ def publish(
         follow_links=follow_links,
         model=model,
         images=images.num_rows,
+        columns=columns,
         captioned=_captioned(captions),
         dimension=pq.read_schema(embeddings).field("embedding").type.list_size,
         preprocessing=preprocessing,
@@ -101,14 +104,18 @@ def publish(
     return manifest
 
 
-def check_owner(workspace: Workspace, name: str, collection: str, moved: bool) -> None:
-    """Raise StorageError if the index name is invalid or taken by another collection, unless that was `moved`."""
+def check_owner(workspace: Workspace, name: str, collection: str, moved: bool) -> Manifest | None:
+    """Return the current manifest, which may be of a damaged version.
+
+    Raises StorageError if the index name is invalid or taken by another collection, unless that was `moved`.
+    """
     before = _recorded(workspace, name)
     if before is not None and before.collection != collection and not moved:
         raise StorageError(
             f"The index {name!r} belongs to {before.collection}. If that collection was moved to {collection}, "
             "add --moved; otherwise choose another --name."
         )
+    return before
 
 
 def _undamaged(workspace: Workspace, name: str) -> Manifest | None:
@@ -140,7 +147,8 @@ def _check_shrink(before: Manifest | None, collection: str, images: int, removed
 
 def _is_same(before: Manifest, draft: Manifest) -> bool:
     """Return whether a new version would have the contents of the previous one."""
-    own = {"version", "created_at", "parts", "raw", "changes", "approximate", "approximate_from", "captioned"}
+    own = {"version", "created_at", "parts", "raw", "changes", "approximate", "approximate_from"}
+    own |= {"captioned", "columns"}  # captions are compared themselves
     unchanged = draft.changes.unchanged == before.images == draft.images
     unchanged &= (before.approximate is not None) == draft.is_large
     return unchanged and before.model_dump(exclude=own) == draft.model_dump(exclude=own)

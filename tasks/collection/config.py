@@ -66,8 +66,8 @@ class CollectionConfig(BaseModel):
 
     @property
     def columns(self) -> dict[str, Any]:
-        """How tables are read: the settings that options of the command line replace."""
-        return self.model_dump(include={"image_column", "caption_column", "encoding"})
+        """How tables are read: those settings that options of the command line replace, as far as they are set."""
+        return self.model_dump(include={"image_column", "caption_column", "encoding"}, exclude_none=True, mode="json")
 
     def override(self, options: Mapping[str, str | Sequence[str]]) -> "CollectionConfig":
         """Return the settings with some of them replaced, as options of the command line do. Raises InputError."""

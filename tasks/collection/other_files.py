@@ -18,7 +18,8 @@ REMEDIES = {
     **dict.fromkeys(("zip", "tar", "gz", "tgz", "bz2", "xz", "7z", "rar"), "unpack archives to use their content"),
     **dict.fromkeys(("xlsx", "xls", "ods", "numbers"), "export spreadsheets as CSV"),
     **dict.fromkeys(
-        ("csv", "tsv", "json", "jsonl", "ndjson", "parquet"), "not used in this format; to use it, give it as the collection"
+        ("csv", "tsv", "json", "jsonl", "ndjson", "parquet"),
+        "not used in this format; to use it, give it as the collection",
     ),
 }
 MAX_OPENED = 50  # files of unknown types whose first bytes are read

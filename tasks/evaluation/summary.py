@@ -11,7 +11,7 @@ from tasks.evaluation.jackknife import Estimate, estimate_aucs, mean_over_runs
 from tasks.evaluation.methods import LABELS, Kind, method_kind
 from tasks.evaluation.rankings import Rankings
 from tasks.metrics.curves import left_out, linear_auc, mean_curve
-from tasks.metrics.formatting import format_difference, format_metric, format_with_interval
+from tasks.metrics.formatting import format_difference, format_metric
 
 LEAST_QUERIES = 10  # with fewer, one query more or less can move an average by a tenth of the scale
 
@@ -146,15 +146,15 @@ def compare_with_baseline(summaries: Mapping[str, MethodSummary], name: str) -> 
 
 def _compare_with_trained(summaries: Mapping[str, MethodSummary], name: str) -> str:
     """Return a clause on the untrained network as a model."""
-    gain, lead = summaries[name].gain, summaries[name].to_best
-    features = f" ({summaries[gain.over].label})" if gain else ""
-    clause = f"is the untrained network{features}, which takes no words"
-    if lead is None:
+    lead = summaries[name].to_best
+    clause = "is the untrained network, which takes no words"
+    if lead is None or lead.ndcg_auc is None:
         return clause
     trained = summaries[lead.over]
+    position = "ahead of" if lead.ndcg_auc > 0 else "behind"
     return (
-        f"{clause} but leads the best trained candidate ({trained.label}, {format_metric(trained.ndcg_auc)}) by "
-        f"{format_with_interval(lead.ndcg_auc, lead.ndcg_auc_interval)}"
+        f"{clause}; it is {position} the best trained candidate ({trained.label}, {format_metric(trained.ndcg_auc)}): "
+        f"{format_difference(lead.ndcg_auc, lead.ndcg_auc_interval)}"
     )
 
 

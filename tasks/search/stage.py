@@ -3,6 +3,7 @@
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +33,7 @@ def publish_index(
     source: Source,
     allow_shrink: bool,
     moved: bool,
+    columns: dict[str, Any],
     config: IndexConfig,
 ) -> Manifest:
     """Publish the embedded images of a collection as the current version. Raises StorageError."""
@@ -64,6 +66,7 @@ def publish_index(
         refused=sorted([*refused, *unusable], key=lambda refusal: refusal.item),
         allow_shrink=allow_shrink,
         moved=moved,
+        columns=columns,
         approximate_from=config.approximate_from,
         approximate=write_approximate,
     )

@@ -1,3 +1,4 @@
+import json
 from typing import Any
 
 import pytest
@@ -90,14 +91,15 @@ def test_sections_are_read_by_their_former_names_too() -> None:
         config(ridge={"dimension": 8}, regression={"dimension": 9})
 
 
-def test_columns_of_the_training_are_used_unless_others_are_set() -> None:
-    trained = Config().with_columns({"caption_column": "Beschreibung", "encoding": "cp1252"})
-    assert Config().with_columns_of(trained).collection == trained.collection
+def test_columns_of_an_earlier_run_are_used_unless_others_are_set() -> None:
+    trained = Config().with_columns({"caption_column": ("Beschreibung", "Titel"), "encoding": "cp1252"})
+    columns = json.loads(json.dumps(trained.collection.columns))  # as manifests store them
+    assert Config().with_missing_columns(columns).collection == trained.collection
     own = Config().with_columns({"caption_column": "Titel"})
-    assert own.with_columns_of(trained) == own
-    assert own.with_columns_of(Config()) == own
-    other = Config(seed=3).with_columns_of(trained)
-    assert (other.seed, other.collection.caption_column) == (3, "Beschreibung")
+    assert own.with_missing_columns(columns) == own
+    assert own.with_missing_columns({}) == own
+    other = Config(seed=3).with_missing_columns(columns)
+    assert (other.seed, other.collection.caption_columns) == (3, ("Beschreibung", "Titel"))
 
 
 def test_settings_of_a_model_of_another_version_are_one_sentence() -> None:

@@ -285,7 +285,7 @@ def test_a_name_is_no_path(trained_copy: Trained, name: str) -> None:
 
 
 def test_captions_are_read_from_the_columns_of_the_training(trained_copy: Trained, tmp_path: Path) -> None:
-    """Unless they are set, and only on the collection that the model was trained on."""
+    """Unless they are set: those of the index itself or, on the collection that the model was trained on, of that."""
     photos = tmp_path / "photos" / trained_copy.collection.name
     photos.mkdir(parents=True)
     pictures = sorted((trained_copy.collection / "test").glob("*.jpg"))[:3]
@@ -294,8 +294,8 @@ def test_captions_are_read_from_the_columns_of_the_training(trained_copy: Traine
     rows = [f"{picture.name};eine Beschreibung" for picture in pictures]
     (photos / "liste.csv").write_text("\n".join(["Dateiname;Beschreibung", *rows]), encoding="utf-8")
 
-    def captioned(name: str, folder: Path) -> int:
-        outcome = scenekin("index", folder, "--name", name, "--workspace", trained_copy.workspace, "--json")
+    def captioned(name: str, folder: Path, *options: str) -> int:
+        outcome = scenekin("index", folder, "--name", name, *options, "--workspace", trained_copy.workspace, "--json")
         return int(outcome.answer["index"]["captioned"])
 
     assert captioned("before", photos) == 0
@@ -305,3 +305,4 @@ def test_captions_are_read_from_the_columns_of_the_training(trained_copy: Traine
     assert captioned("after", photos) == 3
     elsewhere = photos.rename(photos.with_name("elsewhere"))
     assert captioned("other", elsewhere) == 0
+    assert captioned("after", elsewhere, "--moved") == 3

@@ -460,3 +460,16 @@ def test_a_workspace_that_is_a_file_is_named(command: list[str], tmp_path: Path)
 def test_help_shows_no_value_for_flags(command: list[str]) -> None:
     lines = [line for line in scenekin(*command, "--help").out.splitlines() if "<bool>" in line]
     assert [line for line in lines if "--help" not in line and "-completion" not in line] == []  # these are typer's own
+
+
+@pytest.mark.parametrize("given", ["before", "in the environment"])
+def test_training_names_its_commands_wherever_the_workspace_is_named(
+    given: str, trained_copy: Trained, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = ["--workspace", trained_copy.workspace] if given == "before" else []
+    monkeypatch.setenv("SCENEKIN_HOME", "" if before else str(trained_copy.workspace))
+    settings = ("--config", trained_copy.config, "--set", "candidates=[regression]", "--set", "regression.dimension=9")
+    outcome = scenekin(*before, "train", trained_copy.collection, *settings, "--caption-column", "captions")
+    assert outcome.code == 0
+    place = f"{trained_copy.collection} --caption-column captions --workspace {trained_copy.workspace}"
+    assert f"  To use it: scenekin index {place} --model 2\n" in outcome.out

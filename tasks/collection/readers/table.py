@@ -15,6 +15,7 @@ from tasks.collection.records import Files, Problem, Reading, Split
 from tasks.errors import InputError
 
 BY_CONTENT = (".txt", ".json")  # tables only if both columns are found in them
+OWN_TABLES = (("kind", "item", "line", "detail"), ("query", "rank", "image_id"), ("group", "size", "image_id"))
 MAX_BY_CONTENT = 20  # of these files that are opened
 
 
@@ -88,12 +89,25 @@ def _sources(files: Files, config: CollectionConfig) -> list[str]:
     """
     root = [path for path in files.paths if "/" not in path and not is_hidden(path)]
     tables = [path for path in root if path.lower().endswith(EXTENSIONS)]
+    named = config.image_column is not None or bool(config.caption_columns)
+    fitting = [path for path in tables if why_not_a_table(files, path, config) is None] if len(tables) > 1 else []
+    if named and fitting:
+        return fitting
     if tables:
-        return tables
+        return [path for path in tables if not _is_written_by_us(files, path)] or tables
     others = [path for path in root if path.lower().endswith(BY_CONTENT) or len(files.paths) == 1]
     sidecars = {posixpath.splitext(path)[0] for path in root if is_image(path)}
     candidates = [path for path in others if posixpath.splitext(path)[0] not in sidecars][:MAX_BY_CONTENT]
     return [path for path in candidates if why_not_a_table(files, path, config) is None]
+
+
+def _is_written_by_us(files: Files, path: str) -> bool:
+    """Return whether a table has the columns of one that `check`, `search` or `duplicates` writes."""
+    try:
+        columns = open_table(files, path, []).columns
+    except (InputError, OSError):
+        return False
+    return any(tuple(columns[: len(own)]) == own for own in OWN_TABLES)
 
 
 def _columns(table: TableFile, source: str, config: CollectionConfig) -> tuple[str, tuple[str, ...]]:

@@ -20,7 +20,7 @@ def test_every_file_is_an_image_read_or_named(tmp_path: Path) -> None:
         "*.txt": "2 files, such as more.txt: neither an image nor a file that is read in this format",
         "E1x.jpg_large": "a PNG image by its content; rename it to E1x.jpg_large.png to include it",
         "clip.MOV": "videos are not supported",
-        "list.json": "neither an image nor a file that is read in this format",
+        "list.json": "not used in this format; to use it, give it as the collection",
         "plan.psd": "this file type is not supported; convert to JPEG, PNG or TIFF",
         "scan0001": "a PNG image by its content; rename it to scan0001.png to include it",
         "x.jxl": "this file type is not supported; convert to JPEG, PNG or TIFF",

@@ -174,13 +174,18 @@ def test_the_untrained_network_as_a_model_is_compared_with_the_best_trained(trut
     assert lead.over == "regression"
     assert methods["v_v"].to_best == summarise(rankings(truth, scores))["v_v"].to_best
     assert lead.ndcg_auc_interval is not None
+    assert lead.ndcg_auc is not None
     low, high = lead.ndcg_auc_interval
-    assert compare_with_baseline(methods, "untrained") == (
-        "is the untrained network (GAP), which takes no words but leads the best trained candidate (regression, "
-        f"{methods['regression'].ndcg_auc:.1f}) by {lead.ndcg_auc:.1f} ({low:.1f} to {high:.1f})"
-    )
+    ahead = lead.model_copy(update={"ndcg_auc": abs(lead.ndcg_auc)})
+    behind = lead.model_copy(update={"ndcg_auc": -abs(lead.ndcg_auc)})
+    for each, position in ((ahead, "ahead of"), (behind, "behind")):
+        summary = methods["untrained"].model_copy(update={"to_best": each})
+        assert compare_with_baseline({**methods, "untrained": summary}, "untrained") == (
+            f"is the untrained network, which takes no words; it is {position} the best trained candidate (regression, "
+            f"{methods['regression'].ndcg_auc:.1f}): {each.ndcg_auc:+.1f} ({low:.1f} to {high:.1f})"
+        )
     alone = summarise(rankings(truth, {name: scores[name] for name in ("baseline_gap",)} | {"untrained": truth}))
-    assert compare_with_baseline(alone, "untrained") == "is the untrained network (GAP), which takes no words"
+    assert compare_with_baseline(alone, "untrained") == "is the untrained network, which takes no words"
 
 
 def test_without_a_baseline_there_is_nothing_to_report(truth: np.ndarray) -> None:

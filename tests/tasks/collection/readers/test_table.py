@@ -381,3 +381,24 @@ def test_the_encoding_may_be_named() -> None:
 def test_images_next_to_a_table_that_contains_copies_are_read() -> None:
     data = parquet(jpg=[b"\xff\xd8"], caption=["A dog ."], filename=["a.jpg"])
     assert of(read("t.parquet", data, "a.jpg")) == {"a.jpg": ("A dog .",)}
+
+
+def test_tables_that_scenekin_wrote_are_not_taken_for_captions() -> None:
+    own = {
+        "problems.csv": "kind,item,line,detail\nno-caption,b.jpg,,has no captions\n",
+        "results.csv": "query,rank,image_id,path,score,caption\nb.jpg,1,a.jpg,a.jpg,0.9,\n",
+        "duplicates.csv": "group,size,image_id,path,copy_of,nearest,score\n1,2,a.jpg,a.jpg,,b.jpg,1\n",
+    }
+    files = files_of({"list.csv": "image,caption\na.jpg,A dog .\n", **own, **pictures("a.jpg", "b.jpg")})
+    assert Table().recognises(files)
+    (item, _) = Table().read(files, files, CollectionConfig()).items
+    assert item.captions == ("A dog .",)
+
+
+def test_of_several_tables_the_one_with_the_named_column_is_read() -> None:
+    tables = {"a.csv": "image,title\na.jpg,x\n", "b.csv": "image,Beschreibung\na.jpg,A dog .\n"}
+    files = files_of({**tables, **pictures("a.jpg")})
+    (item,) = Table().read(files, files, CollectionConfig(caption_column="Beschreibung")).items
+    assert item.captions == ("A dog .",)
+    with pytest.raises(InputError, match=r"several tables \(a\.csv, b\.csv\)"):
+        Table().read(files, files, CollectionConfig())
