@@ -25,7 +25,7 @@ def require_captions(workspace: Workspace, collection: Artifact, split: str, *, 
         if count < minimum:
             raise InputError(
                 f"The {part} split has {counted(count, 'captioned image')}, but at least {minimum} are needed to "
-                f"{purpose}; {_remedy(part)}.{_unread(workspace, collection)}"
+                f"{purpose}; {_unread(workspace, collection) or _remedy(part)}."
             )
 
 
@@ -49,7 +49,7 @@ def _unread(workspace: Workspace, collection: Artifact) -> str:
     problems = read_table(folder_of(workspace, collection) / "problems.parquet", ["kind", "item", "detail"])
     for problem in problems.to_pylist():
         if problem["kind"] == "unused-file":
-            return f" {problem['item']}: {problem['detail']}."
+            return f"{problem['item']}: {problem['detail']}"
     return ""
 
 

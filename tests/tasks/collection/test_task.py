@@ -58,5 +58,5 @@ def test_an_evaluation_can_do_without_training_captions(tmp_path) -> None:
 
 def test_a_file_that_was_not_read_is_named_where_captions_are_missing(tmp_path) -> None:
     collection = captioned(Workspace(tmp_path), problem=("unused-file", "liste.csv", "set --caption-column"), train=0)
-    with pytest.raises(InputError, match=r"add images with captions\. liste\.csv: set --caption-column\.$"):
+    with pytest.raises(InputError, match=r"needed to learn from; liste\.csv: set --caption-column\.$"):
         require_captions(Workspace(tmp_path), collection, "validation")
