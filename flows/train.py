@@ -124,7 +124,7 @@ def register_best(
 def compare_with_champion(
     run: Runner, prepared: Prepared, registered: Registered, champion: Registered | None, seed: int
 ) -> Difference | None:
-    """Return the difference of a model from another that is in use; None where it cannot be told."""
+    """Return the difference between a new model and the champion; None if they cannot be compared."""
     if champion is None:
         return None
     features = prepared.features[prepared.split]

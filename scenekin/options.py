@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from scenekin.console import short
+
 Workspace = Annotated[
     Path | None,
     typer.Option("--workspace", metavar="DIR", help="Workspace folder (default: $SCENEKIN_HOME, else ./.scenekin)."),
@@ -77,7 +79,7 @@ def workspace_argument(workspace: Path | None) -> list[str]:
     from storage.workspace import find_workspace  # noqa: PLC0415  few commands need it
 
     root = find_workspace(workspace).root
-    return [] if root == Path(".scenekin").absolute() else ["--workspace", str(root)]
+    return [] if root == Path(".scenekin").absolute() else ["--workspace", short(root)]
 
 
 def path_text(path: Path | None) -> str | None:

@@ -56,7 +56,7 @@ class ModelPackage:
 class VersionInfo:
     """What the registry stores about a version: its candidates by method, config, model card and tags.
 
-    `doubt` says why its quality is not established, which keeps it from becoming champion.
+    `doubt` is the reason why its quality is not established; a model with a doubt does not become champion.
     """
 
     candidates: Mapping[str, ModelRef]

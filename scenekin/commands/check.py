@@ -2,7 +2,6 @@
 
 import csv
 import os
-import re
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -25,10 +24,10 @@ from scenekin.options import (
     Workspace,
     column_options,
 )
-from scenekin.outputs import FORMULA, check_output, output_file
+from scenekin.outputs import check_output, output_file, without_formulas
 
 if TYPE_CHECKING:
-    from tasks.collection.records import Problem
+    from tasks.collection.assemble import Collection as ReadCollection
 
 Out = Annotated[
     Path | None,
@@ -84,15 +83,17 @@ def check(
         former_digests=former,
     )
     if out is not None:
-        write_problems(out, found.problems)
+        write_problems(out, found)
     print_result(summary(found), json, describe(found, None if out is None else short(out.absolute())))
 
 
-def write_problems(out: Path, problems: Sequence["Problem"]) -> None:
+def write_problems(out: Path, collection: "ReadCollection") -> None:
     """Write a table with a row for each problem, in UTF-8 with the mark by which spreadsheets recognise it."""
+    from tasks.collection.arrow import problem_table
+
+    problems = problem_table(collection)
     with output_file(out) as file, file.open("w", encoding="utf-8-sig", newline="") as stream:
         table = csv.writer(stream)
-        table.writerow(("kind", "item", "line", "detail"))
-        for problem in problems:
-            cells = (problem.kind, problem.item, "" if problem.line is None else str(problem.line), problem.detail)
-            table.writerow([f"'{cell}" if re.match(FORMULA, cell) else cell for cell in cells])
+        table.writerow(problems.column_names)
+        for batch in problems.to_batches():
+            table.writerows(row.values() for row in without_formulas(batch).to_pylist())

@@ -9,7 +9,7 @@ from scenekin.commands.evaluate import evaluate_text
 from scenekin.commands.index import index_text
 from scenekin.commands.train import train_text
 from scenekin.console import short
-from scenekin.options import Wait, Workspace
+from scenekin.options import Wait, Workspace, workspace_argument
 
 
 def demo(wait: Wait = False, workspace: Workspace = None) -> None:
@@ -37,7 +37,6 @@ def demo(wait: Wait = False, workspace: Workspace = None) -> None:
 def next_steps(workspace: Path, query: Path) -> str:
     """Return the commands to try next, as they can be pasted into a shell."""
     program = "scenekin" if shutil.which("scenekin") else short(Path(sys.executable).with_name("scenekin"))
-    is_default = workspace == Path(".scenekin").absolute()
-    index = ["--name", "demo", *([] if is_default else ["--workspace", short(workspace)])]
+    index = ["--name", "demo", *workspace_argument(workspace)]
     search, serve = (shlex.join([program, *words, *index]) for words in (["search", short(query)], ["serve"]))
     return f"Next, search for similar scenes:\n  {search}\nor in the browser:\n  {serve}"

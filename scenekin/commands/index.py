@@ -115,28 +115,29 @@ def index_text(result: "IndexResult", known: Sequence[dict[str, str]] = ()) -> s
         f"Index {counts['name']} version {counts['version']}: {counted(int(counts['images']), 'image')} "
         f"({changes or 'no changes'}), {len(refused):,} refused, {result.seconds:.1f} s"
     ]
-    before = counts.get("model_before")
-    if "champion" in result.model.aliases and before not in (None, result.model.version):
-        lines.append(f"  To keep model {before}, index with --model {before}")
+    if (replaced := _replaced_model(result)) is not None and "champion" in result.model.aliases:
+        lines.append(f"  To keep model {replaced}, index with --model {replaced}")
     lines += refusal_lines(new)
     if repeated := len(refused) - len(new):
         lines.append(f"  {repeated:,} refused as before; --json lists all")
     if nameless:
-        names = (
-            f"{len(nameless):,} names in the collection have" if len(nameless) > 1 else "1 name in the collection has"
-        )
+        names = f"{counted(len(nameless), 'name')} in the collection {'has' if len(nameless) == 1 else 'have'}"
         lines.append(f"  {names} no image, such as {nameless[0]['item']}; `scenekin check` lists them")
     return "\n".join([*lines, *problems_text(result.problem_counts)])
 
 
+def _replaced_model(result: "IndexResult") -> int | None:
+    """The version of the model that embedded the previous version, if it is another one."""
+    before = result.index.get("model_before")
+    return None if before is None or before == result.model.version else int(before)
+
+
 def _other_changes(result: "IndexResult") -> list[str]:
     """How captions and model differ from those of the previous version, if there is one."""
-    before = result.index.get("model_before")
-    if before is None:
+    if "model_before" not in result.index:
         return []
     captions = int(result.index["captioned"]) - int(result.index["captioned_before"])
     changes = [f"{abs(captions):,} captions {'added' if captions > 0 else 'removed'}"] if captions else []
-    return [
-        *changes,
-        *([f"model {result.model.version} instead of {before}"] if before != result.model.version else []),
-    ]
+    if (replaced := _replaced_model(result)) is not None:
+        changes.append(f"model {result.model.version} instead of {replaced}")
+    return changes

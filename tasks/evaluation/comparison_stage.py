@@ -1,4 +1,4 @@
-"""The comparison of a new model with another from what a training has at hand."""
+"""Comparing two models on the captions and features that a training has already computed."""
 
 from contextlib import suppress
 from pathlib import Path

@@ -79,7 +79,7 @@ def register_model(
 ) -> Registered:
     """Register the best candidate, or return its existing version; all candidates are kept in the workspace.
 
-    `doubt` says why the model's quality is not established; it then does not become champion.
+    `doubt` is the reason why its quality is not established; a model with a doubt does not become champion.
     """
     from tasks.registry.stage import register_model as run_registration
 
