@@ -5,6 +5,8 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import torch
+from torch import nn
 
 from storage.artifacts import Artifact, folder_of
 from storage.checksum import file_digest
@@ -19,8 +21,9 @@ from tasks.evaluation.rankings import rank_images
 from tasks.evaluation.summary import Difference, paired_difference
 from tasks.features.descriptors import load_descriptors, project
 from tasks.metrics.truth import draw_queries
-from tasks.model.config import ModelConfig, features_file, load_config
+from tasks.model.config import features_file, load_config
 from tasks.model.persistence import load
+from tasks.model.scene_model import SceneModel
 
 
 def compare_models(
@@ -36,8 +39,17 @@ def compare_models(
     with suppress(StorageError):
         folders = [sound_model(workspace, each) for each in (model, over)]
         if _are_comparable(folder_of(workspace, features), *folders):
-            return _difference(workspace, collection, features, split, folders, seed)
+            networks = [load(folder) for folder in folders]
+            if have_equal_weights(*(network.backbone for network in networks)):
+                return _difference(
+                    workspace, collection, features, split, folders[0] / "vocabulary.parquet", networks, seed
+                )
     return None
+
+
+def have_equal_weights(one: nn.Module, other: nn.Module) -> bool:
+    """Return whether two networks of one architecture have the same weights, which may come from any file."""
+    return all(map(torch.equal, one.state_dict().values(), other.state_dict().values()))
 
 
 def _are_comparable(features: Path, model: Path, over: Path) -> bool:
@@ -54,24 +66,29 @@ def _are_comparable(features: Path, model: Path, over: Path) -> bool:
 
 
 def _difference(
-    workspace: Workspace, collection: Artifact, features: Artifact, split: str, folders: list[Path], seed: int
+    workspace: Workspace,
+    collection: Artifact,
+    features: Artifact,
+    split: str,
+    vocabulary: Path,
+    networks: list[SceneModel],
+    seed: int,
 ) -> Difference:
     captioned, found = folder_of(workspace, collection), folder_of(workspace, features)
     captions = read_table(captioned / f"captions/{split}.parquet")["captions"].to_pylist()
     images = read_table(captioned / f"captioned/{split}.parquet")
-    tfidf_NV = tfidf(captions, vocabulary_from(read_table(folders[0] / "vocabulary.parquet")))
+    tfidf_NV = tfidf(captions, vocabulary_from(read_table(vocabulary)))
     query_Q, _ = draw_queries(tfidf_NV, seed=seed)
     embeddings = {
-        name: _embed(found, images, folder) for name, folder in zip(("challenger", "champion"), folders, strict=True)
+        name: _embed(found, images, network) for name, network in zip(("challenger", "champion"), networks, strict=True)
     }
     rankings = rank_images(tfidf_NV, query_Q, embeddings, {}, seed=seed, references=False)
     return paired_difference(estimate_aucs(rankings, seed=seed), "challenger", "champion", "champion")
 
 
-def _embed(features: Path, images: pa.Table, folder: Path) -> np.ndarray:
+def _embed(features: Path, images: pa.Table, network: SceneModel) -> np.ndarray:
     """Return embedding_ND of a split's images, rounded as embeddings are stored."""
-    network = load(folder)
-    config: ModelConfig = network.config
+    config = network.config
     descriptors = load_descriptors(features, images["sha256"].to_pylist(), config.pooling, config.channels)
     embedding_ND: np.ndarray = project(network.head, descriptors).numpy()
     return embedding_ND.astype(np.float16).astype(np.float32)
