@@ -9,6 +9,8 @@ def test_the_demo_ends_with_commands_to_try(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("shutil.which", lambda _: "/usr/bin/scenekin")
     query = tmp_path / ".scenekin" / "a scene.jpg"
+    for workspace in (".scenekin", "other"):
+        (tmp_path / workspace).mkdir()
     assert next_steps(tmp_path / ".scenekin", query).splitlines() == [
         "Next, search for similar scenes:",
         "  scenekin search '.scenekin/a scene.jpg' --name demo",
