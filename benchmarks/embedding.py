@@ -17,7 +17,7 @@ from tasks.embedding.embed import embed_images
 from tasks.images.loader import load_batches
 from tasks.images.preprocess import normalise
 from tasks.model.architectures import block_channels, create_backbone, preprocessing_of
-from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig
 from tasks.model.device import choose_device
 from tasks.model.head import Projection
 from tasks.model.scene_model import SceneModel
@@ -28,32 +28,31 @@ DIMENSION = 512
 def scene_model(size: int, pooling: PoolingConfig) -> SceneModel:
     """Return the default network with a projection of the default size."""
     config = BackboneConfig(size=size)
-    channels = sum(block_channels(config, pooling))
+    channels = sum(block_channels([config], pooling))
     recipe = ModelConfig(
         method="benchmark",
-        backbone=config,
-        preprocessing=preprocessing_of(config),
+        networks=(NetworkConfig(backbone=config, preprocessing=preprocessing_of(config)),),
         pooling=pooling,
         channels=channels,
         dimension=DIMENSION,
     )
     head = Projection(torch.zeros(channels), torch.randn(channels, DIMENSION) / channels**0.5)
-    return SceneModel(recipe, create_backbone(config), head)
+    return SceneModel(recipe, [create_backbone(config)], head)
 
 
 def measure(paths: list[str], args: argparse.Namespace) -> None:
     """Print images per second of both, and their ratio."""
     device = choose_device(args.device)
     model = scene_model(args.size, PoolingConfig(kind="gap")).to(device).eval()
-    preprocessing = model.config.preprocessing
+    (preprocessing,) = model.config.preprocessings
     loading = {"batch_size": args.batch, "workers": args.workers}
-    batches = load_batches(paths, read, preprocessing, **loading)
-    ready = [normalise(batch.pixels_BHWC.to(device), preprocessing) for batch in batches]
+    batches = load_batches(paths, read, [preprocessing], **loading)
+    ready = [normalise(batch.inputs[0].to(device), preprocessing) for batch in batches]
 
     def bare() -> None:
         with torch.inference_mode():
             for images_BCHW in ready:
-                feature_map_BCHW = model.backbone(images_BCHW)
+                feature_map_BCHW = model.backbones[0](images_BCHW)
         feature_map_BCHW.sum().item()  # waits for the GPU
 
     def embedding() -> None:

@@ -17,7 +17,7 @@ from rounds import seconds
 from sample_images import read, sample_images
 from torch import Tensor
 
-from tasks.images.loader import load_pixels
+from tasks.images.loader import load_inputs
 from tasks.images.preprocess import normalise
 from tasks.model.config import PoolingConfig
 from tasks.model.device import choose_device
@@ -32,7 +32,7 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
     """Print the seconds of a refresh and of its bare passes, and the overhead."""
     device = choose_device(args.device)
     model = scene_model(args.size, PoolingConfig(kind="rmac_mean")).to(device).train()
-    loaded = {path: load_pixels(path, read, model.config.preprocessing) for path in paths}
+    loaded = {path: load_inputs(path, read, model.config.preprocessings) for path in paths}
     shape = Counter(pixels_HWC.shape for pixels_HWC in loaded.values()).most_common(1)[0][0]
     paths = [path for path in paths if loaded[path].shape == shape]  # so that a bare pass is a single batch
     embed = through_network(model, paths, read, device=device, workers=args.workers, chunk=len(paths))
@@ -42,7 +42,7 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
         queries=len(paths), batch=args.batch, updates=args.updates, refreshes=1, margin=1.0, backbone="finetuned"
     )
     pixels_NHWC = torch.stack([loaded[path] for path in paths])
-    ready_NCHW = normalise(pixels_NHWC, model.config.preprocessing).to(device)
+    ready_NCHW = normalise(pixels_NHWC, model.config.preprocessings[0]).to(device)
     passes: list[tuple[np.ndarray, bool]] = []
 
     def recorded(rows: np.ndarray) -> Tensor:
@@ -57,7 +57,7 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
     def bare() -> None:
         for rows, learns in passes:
             with torch.set_grad_enabled(learns):
-                score = model.backbone(ready_NCHW[rows]).mean()
+                score = model.backbones[0](ready_NCHW[rows]).mean()
             if learns:
                 score.backward()
                 model.zero_grad()

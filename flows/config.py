@@ -3,13 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer, field_validator, model_validator
 
 from tasks.caching import Runtime
 from tasks.captions.config import CaptionsConfig
 from tasks.collection.config import CollectionConfig
 from tasks.errors import InputError
-from tasks.features.config import FeaturesConfig
 from tasks.invalid import clauses
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.search.config import IndexConfig
@@ -40,7 +39,11 @@ class Config(BaseModel):
     surrogate: SurrogateConfig = Field(
         default=SurrogateConfig(), description="Relevant images: nearest neighbours by caption similarity."
     )
-    backbone: BackboneConfig = Field(default=BackboneConfig(), description="The network that images pass through.")
+    backbone: tuple[BackboneConfig, ...] = Field(
+        default=(BackboneConfig(),),
+        min_length=1,
+        description="The network that images pass through, or a list of networks whose descriptors are joined.",
+    )
     candidates: tuple[Candidate, ...] = Field(
         default=("v_v", "regression", "untrained"),
         min_length=1,
@@ -66,6 +69,22 @@ class Config(BaseModel):
     def _rename_former_sections(cls, values: Any) -> Any:
         return with_current_names(values) if isinstance(values, Mapping) else values
 
+    @field_validator("backbone", mode="before")
+    @classmethod
+    def _as_list(cls, backbone: Any) -> Any:
+        return [backbone] if isinstance(backbone, BackboneConfig | Mapping) else backbone
+
+    @field_validator("backbone")
+    @classmethod
+    def _other_networks(cls, backbone: tuple[BackboneConfig, ...]) -> tuple[BackboneConfig, ...]:
+        if len(set(backbone)) < len(backbone):
+            raise ValueError("each network may be listed only once")
+        return backbone
+
+    @field_serializer("backbone")
+    def _as_read(self, backbone: tuple[BackboneConfig, ...]) -> Any:
+        return backbone[0] if len(backbone) == 1 else backbone
+
     @field_validator("candidates")
     @classmethod
     def _each_once(cls, candidates: tuple[Candidate, ...]) -> tuple[Candidate, ...]:
@@ -81,10 +100,10 @@ class Config(BaseModel):
         """Return these settings with the columns and encoding of an earlier run, if none are set."""
         return self if self.collection.columns else self.with_columns(columns)
 
-    def features(self) -> FeaturesConfig:
-        """Return the descriptors that the baselines and the candidates need, computed in one pass."""
+    def all_poolings(self) -> tuple[PoolingConfig, ...]:
+        """Return the poolings that the baselines and the candidates need."""
         wanted = [*BASELINE_POOLINGS, *(pooling for method in self.candidates for pooling in self.poolings(method))]
-        return FeaturesConfig(backbone=self.backbone, poolings=tuple(dict.fromkeys(wanted)))
+        return tuple(dict.fromkeys(wanted))
 
     def poolings(self, method: str) -> tuple[PoolingConfig, ...]:
         """Return the poolings of a candidate's descriptors: one, but for `untrained` those that it chooses from."""
@@ -103,7 +122,7 @@ class Config(BaseModel):
 
     def result_settings(self) -> "Config":
         """Return the settings that can change a result; all others are left at their defaults."""
-        backbone = self.backbone.model_copy(update={"weights": None})
+        backbone = tuple(each.model_copy(update={"weights": None}) for each in self.backbone)
         return self.model_copy(update={"runtime": Runtime(), "index": IndexConfig(), "backbone": backbone})
 
 

@@ -59,15 +59,15 @@ class CandidateMetrics(MethodMetrics):
 
 
 class Network(BaseModel):
-    """The network of a model, and the licence of its published weights; an unknown one is empty."""
+    """A network of a model, and the licence of its published weights; an unknown one is empty."""
 
     name: str
     licence: str
 
     @classmethod
-    def of(cls, model: ModelConfig) -> "Network":
-        """The network of a model."""
-        return cls(name=model.backbone.name, licence=model.licence)
+    def all_of(cls, model: ModelConfig) -> "list[Network]":
+        """The networks of a model."""
+        return [cls(name=network.backbone.name, licence=network.licence) for network in model.networks]
 
 
 class TrainResult(FlowResult):
@@ -89,7 +89,7 @@ class TrainResult(FlowResult):
     champion: int | None
     to_champion: Difference | None
     warning: str | None
-    network: Network
+    networks: list[Network]
     report: str
     problem_counts: dict[str, int]
     stages: list[StageReport]

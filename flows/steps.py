@@ -13,7 +13,8 @@ from tasks.collection.task import digest_collection, read_collection, require_ca
 from tasks.embedding.task import embed_features, embed_images
 from tasks.evaluation.inputs import EvaluationData
 from tasks.evaluation.task import Evaluation, evaluate, read_evaluation, write_report
-from tasks.features.task import extract_features, weights_digest
+from tasks.features.config import FeaturesConfig
+from tasks.features.task import extract_features, features_of, weights_digest
 from tasks.model.config import PoolingConfig, features_file
 from tasks.training.config import BASELINE_POOLINGS
 
@@ -29,12 +30,17 @@ class Prepared:
     vocabulary: Artifact
     split: str
     reference: str
-    features: Mapping[str, Artifact]
+    networks: tuple[FeaturesConfig, ...]
+    features: Mapping[str, tuple[Artifact, ...]]  # of each network
     workspace: Workspace
 
-    def pooled(self, split: str, *poolings: PoolingConfig) -> Artifact:
-        """Narrow the features of a split to these poolings."""
-        return narrow(self.workspace, self.features[split], *map(features_file, poolings))
+    def pooled(self, split: str, *poolings: PoolingConfig) -> tuple[Artifact, ...]:
+        """Narrow the features of a split to these poolings and the networks that they join."""
+        return tuple(
+            narrow(self.workspace, artifact, *map(features_file, joined))
+            for artifact, network in zip(self.features[split], self.networks, strict=True)
+            if (joined := [pooling for pooling in poolings if pooling in network.poolings])
+        )
 
 
 def read(run: Runner, format: str | None, config: Config) -> Artifact:
@@ -48,18 +54,22 @@ def prepare(run: Runner, collection: Artifact, split: str, config: Config, refer
     captions = narrow(run.workspace, collection, f"captions/{reference}.parquet")
     vocabulary = run(build_vocabulary, captions, config.captions, reference)
     require_shared_words(run.workspace, vocabulary)
-    weights = weights_digest(config.backbone)
+    networks = features_of(config.backbone, config.all_poolings())
+    weights = [weights_digest(network.backbone) for network in networks]
     features = {
-        part: run(
-            extract_features,
-            narrow(run.workspace, collection, f"captioned/{part}.parquet"),
-            part,
-            config.features(),
-            weights,
+        part: tuple(
+            run(
+                extract_features,
+                narrow(run.workspace, collection, f"captioned/{part}.parquet"),
+                part,
+                network,
+                digest,
+            )
+            for network, digest in zip(networks, weights, strict=True)
         )
         for part in dict.fromkeys((reference, split))
     }
-    return Prepared(collection, vocabulary, split, reference, features, run.workspace)
+    return Prepared(collection, vocabulary, split, reference, networks, features, run.workspace)
 
 
 def report_on(

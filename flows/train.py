@@ -85,7 +85,7 @@ def train(
             champion=None if champion is None else champion.version,
             to_champion=compare_with_champion(run, prepared, registered, champion, config.seed),
             warning=compare_with_baseline(evaluation.methods, best),
-            network=Network.of(load_config(run.workspace.root / models[best].path)),
+            networks=Network.all_of(load_config(run.workspace.root / models[best].path)),
             report=str(keep_report(run.workspace, report, f"train-{report.key[:8]}")),
             problem_counts=problem_counts(run.workspace, prepared.collection),
             stages=run.reports,

@@ -57,8 +57,15 @@ def _section_lines(section: BaseModel, indent: str) -> Iterator[str]:
     shared = _repeated(section)
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
+        if isinstance(value, tuple) and len(value) == 1 and isinstance(value[0], BaseModel):
+            (value,) = value
         yield f"{indent}# {field.description}"
-        if not isinstance(value, BaseModel):
+        if isinstance(value, tuple) and any(isinstance(each, BaseModel) for each in value):
+            yield f"{indent}{name}:"
+            for each in value:
+                yield f"{indent}-"
+                yield from _section_lines(each, f"{indent}  ")
+        elif not isinstance(value, BaseModel):
             yield f"{indent}{name}: {_scalar(value)}"
         elif first := next((earlier for earlier, each in written if each == value), None):
             yield f"{indent}{name}: *{first}  # the same settings as {first}"
@@ -118,6 +125,10 @@ def _assign(values: dict[str, Any], assignment: str) -> str:
     *parents, last = [top, *names]
     for parent in parents:
         below = values.get(parent, {})
+        if isinstance(below, list):
+            raise InputError(
+                f"Cannot apply --set {assignment}: {parent} is a list in the settings file; change it there."
+            )
         if not isinstance(below, dict):
             raise InputError(f"Cannot apply --set {assignment}: {parent} is a single setting, not a section.")
         values[parent] = values = dict(below)  # a copy: YAML aliases share one object

@@ -25,7 +25,7 @@ from storage.models import sound_model
 from storage.workspace import Workspace, find_workspace
 from tasks.errors import InputError
 from tasks.images.decode import UnreadableImage
-from tasks.images.preprocess import to_pixels
+from tasks.images.preprocess import Inputs, to_inputs
 from tasks.model.config import load_config
 from tasks.model.methods import LABELS
 from tasks.model.persistence import load_for_queries
@@ -119,9 +119,9 @@ class Searcher:
 
     def embed(self, image: ImageInput) -> np.ndarray:
         """embedding_D of an image, computed as for indexed images. Raises InputError."""
-        pixels_HWC = self._pixels(content_of(image, read_file), image)
+        inputs = self._inputs(content_of(image, read_file), image)
         with torch.inference_mode():
-            embedding_D: np.ndarray = self.model(pixels_HWC[None])[0].numpy()
+            embedding_D: np.ndarray = self.model.embed_one(inputs).numpy()
         return embedding_D
 
     def embedding_of(self, image_id: str) -> np.ndarray:
@@ -205,12 +205,12 @@ class Searcher:
 
         Raises InputError.
         """
-        pixels_a_HWC, pixels_b_HWC = (self._pixels(content_of(image, self.read), image) for image in (a, b))
-        return explain(self.model, pixels_a_HWC, pixels_b_HWC)
+        inputs_a, inputs_b = (self._inputs(content_of(image, self.read), image) for image in (a, b))
+        return explain(self.model, inputs_a, inputs_b)
 
-    def _pixels(self, data: bytes | Image.Image, image: ImageInput) -> torch.Tensor:
+    def _inputs(self, data: bytes | Image.Image, image: ImageInput) -> Inputs:
         try:
-            return to_pixels(data, self.model.config.preprocessing)
+            return to_inputs(data, self.model.config.preprocessings)
         except UnreadableImage as error:
             name = repr(str(image)) if isinstance(image, str | Path) else "the image"
             raise InputError(f"Cannot decode {name}: {error}.") from error

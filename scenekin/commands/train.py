@@ -90,7 +90,7 @@ def train_text(result: "TrainResult", place: Sequence[str] = ("COLLECTION",)) ->
         f"  {label:14}  {format_with_interval(auc, interval)}{note}"
         for label, auc, interval, note in sorted(rows, key=lambda row: -(row[1] or 0))
     ]
-    lines.append(f"  Network: {result.network.name}; {describe_licence(result.network.licence)}")
+    lines += [f"  Network: {network.name}; {describe_licence(network.licence)}" for network in result.networks]
     cached = sum(stage.cached for stage in result.stages)
     lines.append(f"  Stages: {len(result.stages)}, {cached} from the cache")
     lines += problems_text(result.problem_counts)

@@ -18,7 +18,7 @@ from storage.errors import StorageError
 from storage.workspace import Workspace
 from tasks.errors import InputError
 from tasks.images.decode import UPLOAD_SIDE, UnreadableImage, check_budget
-from tasks.images.preprocess import to_pixels
+from tasks.images.preprocess import Inputs, to_inputs
 
 
 class ServedIndex:
@@ -60,16 +60,16 @@ class ServedIndex:
                 f"The file of {image_id!r} is missing or has changed since it was indexed; run `scenekin index` again."
             ) from error
 
-    def decode(self, upload: BinaryIO) -> torch.Tensor:
-        """Return pixels_HWC of an uploaded image, as the network takes them. Raises InputError."""
+    def decode(self, upload: BinaryIO) -> Inputs:
+        """Return an uploaded image as the networks take it. Raises InputError."""
         data = read_upload(upload)
         with _as_upload():
-            return to_pixels(data, self.searcher.model.config.preprocessing)
+            return to_inputs(data, self.searcher.model.config.preprocessings)
 
-    def embed(self, pixels_HWC: torch.Tensor) -> np.ndarray:
+    def embed(self, image: Inputs) -> np.ndarray:
         """Return embedding_D of an image."""
         with torch.inference_mode():
-            embedding_D: np.ndarray = self.searcher.model(pixels_HWC[None])[0].numpy()
+            embedding_D: np.ndarray = self.searcher.model.embed_one(image).numpy()
         return embedding_D
 
 
@@ -139,8 +139,8 @@ class CurrentIndex:
         """Return the current version and embedding_D of an uploaded image. Raises InputError, Busy."""
         with self._queue.place():
             index = await self.open()
-            pixels_HWC = await to_thread.run_sync(index.decode, upload, limiter=self._decoding)
-            return index, await self._queue.run(lambda: index.embed(pixels_HWC))
+            image = await to_thread.run_sync(index.decode, upload, limiter=self._decoding)
+            return index, await self._queue.run(lambda: index.embed(image))
 
     async def preload(self) -> None:
         """Load the model and its words before the first request, outside the queue; later requests report errors."""

@@ -23,11 +23,11 @@ def embed_images(
     """Yield (rows, embedding_BD) for batches of the paths, or a Refusal for a row; every path occurs once."""
     if not paths:
         return
-    backbone = optimise_for_inference(model.backbone, device)
-    model = SceneModel(model.config, backbone, model.head).to(device).eval()
+    backbones = [optimise_for_inference(backbone, device) for backbone in model.backbones]
+    model = SceneModel(model.config, backbones, model.head).to(device).eval()
 
     batches = run_in_batches(
-        model, paths, read, model.config.preprocessing, device=device, batch_size=batch_size, workers=workers
+        model, paths, read, model.config.preprocessings, device=device, batch_size=batch_size, workers=workers
     )
     for batch in batches:
         if isinstance(batch, Refusal):

@@ -1,6 +1,7 @@
 """The work of the embedding stages: from images or precomputed features to a Parquet table of embeddings."""
 
 import json
+from collections.abc import Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -37,7 +38,9 @@ def embed_table(run: StageRun, images: Artifact, file: str, model: ModelRef, rec
                 network,
                 paths,
                 run.reader(table),
-                device=choose_device(run.runtime.device, network.config.backbone.precision),
+                device=choose_device(
+                    run.runtime.device, *(each.backbone.precision for each in network.config.networks)
+                ),
                 batch_size=run.runtime.batch_size,
                 workers=run.runtime.workers,
             ):
@@ -51,12 +54,15 @@ def embed_table(run: StageRun, images: Artifact, file: str, model: ModelRef, rec
     (run.folder / REFUSED).write_text(json.dumps(refused), encoding="utf-8")
 
 
-def embed_split(run: StageRun, images: Artifact, split: str, features: Artifact, model: ModelRef, recipe: str) -> None:
-    """Embed a split's captioned images from precomputed features."""
+def embed_split(
+    run: StageRun, images: Artifact, split: str, features: Sequence[Artifact], model: ModelRef, recipe: str
+) -> None:
+    """Embed a split's captioned images from precomputed features of each network."""
     network = load(run.workspace.root / model.path)
     digests = read_table(run.open(images) / f"captioned/{split}.parquet")["sha256"].to_pylist()
     config = network.config
-    descriptors = load_descriptors(run.open(features), digests, config.pooling, config.channels)
+    backbones = [network.backbone for network in config.networks]
+    descriptors = load_descriptors([*map(run.open, features)], digests, config.pooling, backbones)
     schema = _schema(config.dimension, recipe)
     with table_writer(run.folder / FILE, schema) as write:
         write(_rows(digests, project(network.head, descriptors).numpy(), schema))

@@ -27,8 +27,10 @@ def embed_images(run: StageRun, images: Artifact, file: str, model: ModelRef) ->
 
 
 @stage("embedding", libraries=("torch",))
-def embed_features(run: StageRun, images: Artifact, split: str, features: Artifact, model: ModelRef) -> None:
-    """Embed a split's captioned images from precomputed features of a frozen backbone → embeddings.parquet."""
+def embed_features(
+    run: StageRun, images: Artifact, split: str, features: tuple[Artifact, ...], model: ModelRef
+) -> None:
+    """Embed a split's captioned images from precomputed features of each frozen backbone → embeddings.parquet."""
     from tasks.embedding.stage import embed_split
 
     embed_split(run, images, split, features, model, recipe=embed_features.key(model))

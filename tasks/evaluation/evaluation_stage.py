@@ -45,7 +45,7 @@ def evaluate(
     data: EvaluationData,
     embeddings: Mapping[str, Artifact],
     models: Mapping[str, ModelRef],
-    backbone: BackboneConfig,
+    backbones: tuple[BackboneConfig, ...],
     seed: int,
     evaluated: str | None,
 ) -> None:
@@ -57,7 +57,7 @@ def evaluate(
     query_Q, without_stems = draw_queries(tfidf_NV, seed=seed)
     images = read_table(run.open(data.images) / f"captioned/{data.split}.parquet")
     texts = _text_models(run, models)
-    loaders = _baselines(run, data, backbone, seed)
+    loaders = _baselines(run, data, backbones, seed)
     loaders |= {method: partial(_embeddings, run, artifact, images) for method, artifact in embeddings.items()}
     visual, queries = _with_joint_queries(loaders, texts.get("vt_v"), list(captions.values()))
     rankings = rank_images(tfidf_NV, query_Q, visual, queries, seed=seed)
@@ -188,17 +188,17 @@ def _steered(
 
 
 def _baselines(
-    run: StageRun, data: EvaluationData, backbone: BackboneConfig, seed: int
+    run: StageRun, data: EvaluationData, backbones: tuple[BackboneConfig, ...], seed: int
 ) -> dict[str, Callable[[], np.ndarray]]:
-    def features(images: Artifact, split: str, descriptors: Artifact) -> Features:
+    def features(images: Artifact, split: str, artifacts: Sequence[Artifact]) -> Features:
         digests = read_table(run.open(images) / f"captioned/{split}.parquet", ["sha256"])["sha256"].to_pylist()
-        folder = run.open(descriptors)
-        return lambda pooling: load_descriptors(folder, digests, pooling, sum(block_channels(backbone, pooling)))
+        folders = [run.open(artifact) for artifact in artifacts]
+        return lambda pooling: load_descriptors(folders, digests, pooling, backbones)
 
     return baseline_embeddings(
         features(data.reference_images, data.reference, data.reference_features),
         features(data.images, data.split, data.features),
-        block_channels(backbone, BLOCKS),
+        block_channels(backbones, BLOCKS),
         seed=seed,
     )
 

@@ -20,9 +20,9 @@ class EvaluationData(BaseModel):
     vocabulary: Artifact
     reference: str
     reference_images: Artifact
-    reference_features: Artifact
+    reference_features: tuple[Artifact, ...]
     reference_captions: Artifact
     train_embeddings: Mapping[str, Artifact] = {}
     images: Artifact
-    features: Artifact
+    features: tuple[Artifact, ...]
     captions: Artifact

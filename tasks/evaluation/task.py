@@ -1,7 +1,7 @@
 """The stages that evaluate methods on a split and write the report."""
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel
@@ -44,7 +44,7 @@ def evaluate(
     data: EvaluationData,
     embeddings: Mapping[str, Artifact],
     models: Mapping[str, ModelRef],
-    backbone: BackboneConfig,
+    backbones: tuple[BackboneConfig, ...],
     seed: int,
     evaluated: str | None = None,
 ) -> None:
@@ -54,7 +54,7 @@ def evaluate(
     """
     from tasks.evaluation.evaluation_stage import evaluate as run_evaluation
 
-    run_evaluation(run, data, embeddings, models, backbone, seed, evaluated)
+    run_evaluation(run, data, embeddings, models, backbones, seed, evaluated)
 
 
 @stage("report", libraries=("jinja2", *VERSIONS), resources=(("tasks.evaluation", "report.html.j2"),))
@@ -77,7 +77,7 @@ def write_report(
 def compare_models(
     workspace: Workspace,
     collection: Artifact,
-    features: Artifact,
+    features: Sequence[Artifact],
     split: str,
     model: ModelRef,
     over: ModelRef,

@@ -1,5 +1,6 @@
 """Descriptors of many images, with different numbers of regions, in one matrix."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,7 +11,8 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from tasks.model.config import PoolingConfig, features_file
+from tasks.model.architectures import block_channels
+from tasks.model.config import BackboneConfig, PoolingConfig, features_file, networks_for
 from tasks.model.head import Head
 
 SCHEMA = pa.schema([("sha256", pa.string()), ("descriptor", pa.large_list(pa.float16()))])
@@ -58,8 +60,29 @@ def descriptor_column(descriptor_BRC: Tensor) -> pa.ListArray:
     return pa.LargeListArray.from_arrays(offsets, pa.array(values))
 
 
-def load_descriptors(folder: Path, sha256_N: Sequence[str], pooling: PoolingConfig, channels: int) -> Descriptors:
-    """Read the descriptors of N images, given the digests of their bytes, from a folder of features."""
+def load_descriptors(
+    folders: Sequence[Path], sha256_N: Sequence[str], pooling: PoolingConfig, backbones: Sequence[BackboneConfig]
+) -> Descriptors:
+    """Read the descriptors of N images, given the digests of their bytes, from a folder of features for each network.
+
+    Those of several networks are joined as `describe` joins them.
+    """
+    joined = networks_for(pooling, backbones)
+    channels_of = [block_channels([backbone], pooling) for backbone in joined]
+    blocks = sum(map(len, channels_of))
+    parts = [
+        (_load(folder, sha256_N, pooling, sum(channels)), math.sqrt(len(channels) / blocks))
+        for folder, channels in zip(folders[: len(joined)], channels_of, strict=True)
+    ]
+    first = parts[0][0]
+    if len(parts) == 1:
+        return first
+    rows = np.arange(len(sha256_N))
+    value_NC = torch.cat([weight * part.single() for part, weight in parts], 1)
+    return Descriptors(value_NC, rows, np.ones_like(rows))
+
+
+def _load(folder: Path, sha256_N: Sequence[str], pooling: PoolingConfig, channels: int) -> Descriptors:
     table = pq.read_table(folder / features_file(pooling))
     row_of = {sha256: row for row, sha256 in enumerate(table["sha256"].to_pylist())}
     return descriptors_from(table["descriptor"], [row_of[sha256] for sha256 in sha256_N], channels)

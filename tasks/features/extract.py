@@ -7,7 +7,7 @@ from torch import Tensor
 
 from tasks.images.config import Preprocessing
 from tasks.images.loader import Refusal
-from tasks.images.preprocess import normalise
+from tasks.images.preprocess import Inputs, normalise
 from tasks.model.backbone import Backbone
 from tasks.model.batches import run_in_batches
 from tasks.model.config import PoolingConfig
@@ -31,10 +31,10 @@ def extract(
         return
     backbone = optimise_for_inference(backbone, device)
 
-    def compute(pixels_BHWC: Tensor) -> list[Tensor]:
-        outputs = backbone.outputs(normalise(pixels_BHWC, preprocessing))
-        return [describe(outputs, pooling) for pooling in poolings]
+    def compute(inputs: Inputs) -> list[Tensor]:
+        outputs = backbone.outputs(normalise(inputs[0], preprocessing))
+        return [describe([outputs], pooling) for pooling in poolings]
 
     yield from run_in_batches(
-        compute, paths, read, preprocessing, device=device, batch_size=batch_size, workers=workers
+        compute, paths, read, [preprocessing], device=device, batch_size=batch_size, workers=workers
     )

@@ -12,17 +12,18 @@ from storage.reuse import known_rows
 from storage.tables import read_table, table_writer
 from tasks.caching import StageRun
 from tasks.errors import InputError
+from tasks.features.config import FeaturesConfig
 from tasks.features.descriptors import SCHEMA, descriptor_column
 from tasks.features.extract import extract
 from tasks.images.loader import Refusal
-from tasks.model.architectures import create_backbone, preprocessing_of
-from tasks.model.config import BackboneConfig, PoolingConfig, features_file
+from tasks.model.architectures import create_backbone
+from tasks.model.config import PoolingConfig, features_file
 from tasks.model.device import choose_device
 from tasks.progress import progress
 
 
 def extract_split(
-    run: StageRun, images: Artifact, split: str, backbone: BackboneConfig, recipes: Mapping[PoolingConfig, str]
+    run: StageRun, images: Artifact, split: str, config: FeaturesConfig, recipes: Mapping[PoolingConfig, str]
 ) -> None:
     """Compute the descriptors of a split's images for each pooling; rows of earlier artifacts are reused.
 
@@ -38,12 +39,12 @@ def extract_split(
         paths = [path_of[sha256] for sha256 in digests]
         on_step = stack.enter_context(progress(f"features of {split}", len(paths)))
         for batch in extract(
-            create_backbone(backbone),
+            create_backbone(config.backbone),
             tuple(recipes),
             paths,
             run.reader(table),
-            preprocessing_of(backbone),
-            device=choose_device(run.runtime.device, backbone.precision),
+            config.preprocessing,
+            device=choose_device(run.runtime.device, config.backbone.precision),
             batch_size=run.runtime.batch_size,
             workers=run.runtime.workers,
         ):

@@ -1,11 +1,28 @@
 """The stage that runs the frozen backbone once over the captioned images of a split."""
 
+from collections.abc import Sequence
+
 from storage.artifacts import Artifact
 from tasks.caching import StageRun, stage
 from tasks.features.config import FeaturesConfig
+from tasks.model.config import BackboneConfig, PoolingConfig, networks_for
 from tasks.model.weights import weights_digest
 
-__all__ = ["extract_features", "weights_digest"]
+__all__ = ["extract_features", "features_of", "weights_digest"]
+
+
+def features_of(backbones: Sequence[BackboneConfig], poolings: Sequence[PoolingConfig]) -> tuple[FeaturesConfig, ...]:
+    """Return the features of each network that these poolings need."""
+    from tasks.model.architectures import preprocessings_of
+
+    return tuple(
+        FeaturesConfig(
+            backbone=backbone,
+            preprocessing=preprocessing,
+            poolings=tuple(each for each in poolings if backbone in networks_for(each, backbones)),
+        )
+        for backbone, preprocessing in zip(backbones, preprocessings_of(backbones), strict=True)
+    )
 
 
 @stage("features", libraries=("openvino", "pillow", "pillow-heif", "torch", "torchvision", "timm"))
@@ -16,5 +33,8 @@ def extract_features(run: StageRun, images: Artifact, split: str, config: Featur
     """
     from tasks.features.stage import extract_split
 
-    recipes = {pooling: extract_features.key(config.backbone, pooling, weights) for pooling in config.poolings}
-    extract_split(run, images, split, config.backbone, recipes)
+    recipes = {
+        pooling: extract_features.key(config.backbone, config.preprocessing, pooling, weights)
+        for pooling in config.poolings
+    }
+    extract_split(run, images, split, config, recipes)

@@ -22,3 +22,6 @@ class Preprocessing(BaseModel):
     std: tuple[float, float, float] = Field(
         default=(0.5, 0.5, 0.5), description="Standard deviation of each colour channel."
     )
+    decoded_size: int | None = Field(
+        default=None, description="Size that images are decoded for, if a larger network takes the same ones."
+    )

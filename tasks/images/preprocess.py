@@ -1,4 +1,7 @@
-"""Turns a file's bytes into the pixels that a backbone takes."""
+"""Turns a file's bytes into the pixels that each backbone takes."""
+
+from collections.abc import Sequence
+from typing import TypeAlias
 
 import numpy as np
 import torch
@@ -7,6 +10,9 @@ from torch import Tensor
 
 from tasks.images.config import Preprocessing
 from tasks.images.decode import Picture, decode_reduced, refusing, upright_rgb
+
+Inputs: TypeAlias = tuple[Tensor, ...]
+"""The same images as pixels, uint8, for each network of a model: of one image HWC, of several of one shape BHWC."""
 
 SPARE = 2  # a JPEG is decoded at no less than this multiple of the size, so that the filter does the resizing
 
@@ -27,16 +33,30 @@ def target_shape(width: int, height: int, preprocessing: Preprocessing) -> tuple
     return rounded(height), rounded(width)
 
 
-def to_pixels(image: bytes | Image.Image, preprocessing: Preprocessing) -> Tensor:
-    """Return pixels_HWC, uint8, of a file's bytes or a Pillow image, resized to `target_shape`.
+def to_inputs(image: bytes | Image.Image, preprocessings: Sequence[Preprocessing]) -> Inputs:
+    """Return pixels_HWC for each network of a file's bytes, which are decoded once, or of a Pillow image.
 
-    The filter is antialiased. Raises UnreadableImage.
+    Raises UnreadableImage.
     """
     if isinstance(image, bytes):
-        picture = decode_reduced(image, SPARE * preprocessing.size)
+        sizes = {preprocessing.decoded_size or preprocessing.size for preprocessing in preprocessings}
+        picture = decode_reduced(image, SPARE * max(sizes))
     else:
         upright = upright_rgb(image)
         picture = Picture(upright, upright.width, upright.height)
+    return tuple(_resize(picture, preprocessing) for preprocessing in preprocessings)
+
+
+def to_pixels(image: bytes | Image.Image, preprocessing: Preprocessing) -> Tensor:
+    """Return pixels_HWC, uint8, of a file's bytes or a Pillow image, resized to `target_shape`.
+
+    Raises UnreadableImage.
+    """
+    return to_inputs(image, [preprocessing])[0]
+
+
+def _resize(picture: Picture, preprocessing: Preprocessing) -> Tensor:
+    """Return pixels_HWC, uint8; the filter is antialiased."""
     height, width = target_shape(picture.width, picture.height, preprocessing)
     resized = picture.image
     with refusing():

@@ -1,6 +1,6 @@
 """Finding a backbone's architecture by name, and building it with its weights."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import torch
 from tasks.errors import InputError
 from tasks.images.config import Preprocessing
 from tasks.model.backbone import Architecture, Backbone, Weights
-from tasks.model.config import TIMM, BackboneConfig, PoolingConfig
+from tasks.model.config import TIMM, BackboneConfig, PoolingConfig, networks_for
 from tasks.model.convnets import CONVNETS
 from tasks.model.pooling import blocks
 from tasks.model.weights import read_weights, weights_file
@@ -47,6 +47,16 @@ def _build_pretrained(build: Callable[[Weights | None], Backbone], path: Path) -
         ) from error
 
 
+def preprocessings_of(backbones: Sequence[BackboneConfig]) -> tuple[Preprocessing, ...]:
+    """Return the preprocessing of each of a model's networks; images are decoded once, for the largest."""
+    each = [preprocessing_of(config) for config in backbones]
+    largest = max(preprocessing.size for preprocessing in each)
+    return tuple(
+        preprocessing.model_copy(update={"decoded_size": None if preprocessing.size == largest else largest})
+        for preprocessing in each
+    )
+
+
 def preprocessing_of(config: BackboneConfig) -> Preprocessing:
     """Return the preprocessing that the backbone was trained with, at the configured size."""
     architecture = architecture_of(config)
@@ -60,8 +70,14 @@ def preprocessing_of(config: BackboneConfig) -> Preprocessing:
     )
 
 
-def block_channels(config: BackboneConfig, pooling: PoolingConfig) -> tuple[int, ...]:
-    """Return the number of channels of each block of a descriptor; their sum is C."""
+def block_channels(backbones: Sequence[BackboneConfig], pooling: PoolingConfig) -> tuple[int, ...]:
+    """Return the number of channels of each block of the networks' joined descriptor; their sum is C."""
+    return tuple(
+        channels for config in networks_for(pooling, backbones) for channels in _block_channels(config, pooling)
+    )
+
+
+def _block_channels(config: BackboneConfig, pooling: PoolingConfig) -> tuple[int, ...]:
     map_channels, of_blocks = _channels(config.model_copy(update={"weights": None}))
     return of_blocks if pooling.kind == "blocks" else (map_channels,)
 

@@ -1,29 +1,29 @@
-"""Running a network over many image files, a batch at a time."""
+"""Running networks over many image files, a batch at a time."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 import torch
-from torch import Tensor
 
 from tasks.errors import InputError
 from tasks.images.config import Preprocessing
 from tasks.images.loader import Refusal, load_batches
+from tasks.images.preprocess import Inputs
 
 Computed = TypeVar("Computed")
 
 
 def run_in_batches(
-    compute: Callable[[Tensor], Computed],
+    compute: Callable[[Inputs], Computed],
     paths: Sequence[str],
     read: Callable[[str], bytes],
-    preprocessing: Preprocessing,
+    preprocessings: Sequence[Preprocessing],
     *,
     device: torch.device,
     batch_size: int,
     workers: int,
 ) -> Iterator[tuple[tuple[int, ...], Computed] | Refusal]:
-    """Yield (rows, compute(pixels_BHWC)) for batches of the paths, or a Refusal for a row; every path occurs once.
+    """Yield (rows, compute(inputs)) for batches of the paths, or a Refusal for a row; every path occurs once.
 
     Images are decoded in `workers` threads ahead of the network, and the next batch is started before the results of
     one are yielded, so that a GPU does not wait for whoever uses them. A batch that does not fit into the device's
@@ -31,7 +31,7 @@ def run_in_batches(
     """
     started: tuple[tuple[int, ...], Computed] | None = None
     largest = batch_size
-    for batch in load_batches(paths, read, preprocessing, batch_size=batch_size, workers=workers):
+    for batch in load_batches(paths, read, preprocessings, batch_size=batch_size, workers=workers):
         if isinstance(batch, Refusal):
             yield batch
             continue
@@ -39,7 +39,8 @@ def run_in_batches(
         while done < len(batch.rows):
             rows = batch.rows[done : done + largest]
             try:
-                computed = _compute(compute, batch.pixels_BHWC[done : done + largest], device)
+                part = tuple(pixels_BHWC[done : done + largest] for pixels_BHWC in batch.inputs)
+                computed = _compute(compute, part, device)
             except torch.OutOfMemoryError as error:
                 largest = len(rows) // 2
                 if not largest:
@@ -55,8 +56,8 @@ def run_in_batches(
         yield started
 
 
-def _compute(compute: Callable[[Tensor], Computed], pixels_BHWC: Tensor, device: torch.device) -> Computed:
+def _compute(compute: Callable[[Inputs], Computed], inputs: Inputs, device: torch.device) -> Computed:
     if device.type == "cuda":  # pinned memory is copied while the GPU computes
-        pixels_BHWC = pixels_BHWC.pin_memory()
+        inputs = tuple(pixels_BHWC.pin_memory() for pixels_BHWC in inputs)
     with torch.inference_mode():
-        return compute(pixels_BHWC.to(device, non_blocking=True))
+        return compute(tuple(pixels_BHWC.to(device, non_blocking=True) for pixels_BHWC in inputs))

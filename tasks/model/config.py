@@ -1,10 +1,11 @@
 """The recipe of a visual embedding; stored with every model."""
 
+from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from tasks.images.config import Preprocessing
 
@@ -75,21 +76,48 @@ class PoolingConfig(BaseModel):
         return value if used else cast(float, cls.model_fields[str(info.field_name)].default)
 
 
+class NetworkConfig(BaseModel):
+    """A network of a model, with everything that was taken from its publisher."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    backbone: BackboneConfig = Field(description="The network.")
+    preprocessing: Preprocessing = Field(description="How an image becomes the network's input.")
+    licence: str = Field(default="", description="The licence of its published weights, where it is known.")
+
+
 class ModelConfig(BaseModel):
     """The complete recipe from pixels to an embedding."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     method: str = Field(description="The method: v_v, vt_v, wsabie, regression or untrained.")
-    backbone: BackboneConfig = Field(description="The network.")
-    preprocessing: Preprocessing = Field(description="How an image becomes the network's input.")
+    networks: tuple[NetworkConfig, ...] = Field(min_length=1, description="The networks whose descriptors are joined.")
     pooling: PoolingConfig = Field(description="How feature maps become descriptors.")
     channels: int = Field(description="Number of channels of a descriptor, C.")
     dimension: int = Field(description="Number of dimensions of the embedding, D.")
-    licence: str = Field(default="", description="The licence of the network's published weights, where it is known.")
     finetuned: bool = Field(default=False, description="Whether the network's weights were trained too.")
     landmarks: int = Field(default=0, description="Training images in a kernel head; 0: the head is no kernel.")
     scaled: bool = Field(default=False, description="Whether the head centres and scales descriptors, nothing more.")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_former(cls, values: Any) -> Any:
+        """Accept the recipes of earlier versions, which had one network."""
+        if not isinstance(values, Mapping) or "backbone" not in values:
+            return values
+        network = {name: values[name] for name in NetworkConfig.model_fields if name in values}
+        return {**{name: value for name, value in values.items() if name not in network}, "networks": [network]}
+
+    @property
+    def preprocessings(self) -> tuple[Preprocessing, ...]:
+        """How an image becomes the input of each network."""
+        return tuple(network.preprocessing for network in self.networks)
+
+
+def networks_for(pooling: PoolingConfig, backbones: Sequence[BackboneConfig]) -> tuple[BackboneConfig, ...]:
+    """Return the networks whose descriptors a pooling joins: all, but only the first for the regions of R-MAC."""
+    return tuple(backbones[:1] if pooling.kind.startswith("rmac") else backbones)
 
 
 def features_file(pooling: PoolingConfig) -> str:

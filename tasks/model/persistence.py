@@ -1,9 +1,11 @@
 """Loading a model folder: config.json, model.safetensors and vocabulary.parquet."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import torch
 from safetensors.torch import load_file
+from torch import Tensor
 
 from tasks.errors import InputError
 from tasks.model.architectures import create_backbone
@@ -20,12 +22,9 @@ def load(folder: Path, device: torch.device | str = "cpu") -> SceneModel:
     try:
         config = load_config(folder)
         tensors = load_file(folder / WEIGHTS)
-        backbone = create_backbone(config.backbone, pretrained=False)
-        model = SceneModel(config, backbone, _empty_head(config))
-        if isinstance(model.head, Kernel):  # models of earlier versions lack them
-            tensors.setdefault("head.unseen_length_M", model.head.unseen_length_M)
-            tensors.setdefault("head.unseen_scale_T", model.head.unseen_scale_T)
-        model.load_state_dict(tensors)
+        backbones = [create_backbone(network.backbone, pretrained=False) for network in config.networks]
+        model = SceneModel(config, backbones, _empty_head(config))
+        model.load_state_dict(_with_current_names(tensors, model.head))
     except Exception as error:
         raise InputError(
             f"The model in {folder} cannot be loaded ({type(error).__name__}); "
@@ -40,8 +39,20 @@ def load_for_queries(folder: Path) -> SceneModel:
     Raises InputError like `load`.
     """
     model = load(folder)
-    backbone = fold_batch_norm(model.backbone) if model.backbone.sequential else model.backbone
-    return SceneModel(model.config, backbone, model.head).eval()
+    backbones = [fold_batch_norm(backbone) if backbone.sequential else backbone for backbone in model.backbones]
+    return SceneModel(model.config, backbones, model.head).eval()
+
+
+def _with_current_names(tensors: Mapping[str, Tensor], head: Head) -> dict[str, Tensor]:
+    """Return the tensors of a model of this or an earlier version, which had one network and fewer in its head."""
+    named = {
+        f"backbones.0.{rest}" if top == "backbone" else f"{top}.{rest}": tensor
+        for (top, _, rest), tensor in ((name.partition("."), tensor) for name, tensor in tensors.items())
+    }
+    if isinstance(head, Kernel):
+        named.setdefault("head.unseen_length_M", head.unseen_length_M)
+        named.setdefault("head.unseen_scale_T", head.unseen_scale_T)
+    return named
 
 
 def _empty_head(config: ModelConfig) -> Head:

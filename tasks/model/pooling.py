@@ -1,6 +1,7 @@
 """Pooling, from feature maps to descriptors: R-MAC regions, GeM, average (METHOD.md 3), several maps (9)."""
 
 import math
+from collections.abc import Sequence
 from fractions import Fraction
 from functools import cache
 
@@ -39,12 +40,16 @@ def _starts(room: int, count: int) -> list[int]:
     return [0] if count == 1 else [step * room // (count - 1) for step in range(count)]
 
 
-def describe(outputs: Outputs, config: PoolingConfig) -> Tensor:
-    """Compute descriptor_BRC, unit length: one per region for R-MAC, else a single one (R = 1)."""
+def describe(outputs: Sequence[Outputs], config: PoolingConfig) -> Tensor:
+    """Compute descriptor_BRC, unit length: one per region for R-MAC, else a single one (R = 1).
+
+    The blocks or pooled maps of several networks are joined with equal weights; R-MAC takes one network.
+    """
     if config.kind == "blocks":
-        unit_blocks = blocks(outputs)
-        return (torch.cat(unit_blocks, 1) / math.sqrt(len(unit_blocks))).unsqueeze(1)
-    return pool(outputs.map_BCHW, config)
+        parts = [block_BC.unsqueeze(1) for each in outputs for block_BC in blocks(each)]
+    else:
+        parts = [pool(each.map_BCHW, config) for each in outputs]
+    return torch.cat(parts, 2) / math.sqrt(len(parts))
 
 
 def pool(feature_map_BCHW: Tensor, config: PoolingConfig) -> Tensor:

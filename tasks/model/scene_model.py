@@ -1,9 +1,12 @@
 """The complete model, from pixels to the embedding."""
 
+from collections.abc import Sequence
+from typing import cast
+
 import torch
 from torch import Tensor, nn
 
-from tasks.images.preprocess import normalise
+from tasks.images.preprocess import Inputs, normalise
 from tasks.model.backbone import Backbone, Outputs
 from tasks.model.config import ModelConfig
 from tasks.model.head import Head, flatten_regions
@@ -11,29 +14,43 @@ from tasks.model.pooling import describe
 
 
 class SceneModel(nn.Module):
-    """Backbone → pooling → head → L2 (METHOD.md 3). Batch norm stays in evaluation mode during training."""
+    """Backbones → pooling → head → L2 (METHOD.md 3). Batch norm stays in evaluation mode during training."""
 
-    def __init__(self, config: ModelConfig, backbone: Backbone, head: Head) -> None:
+    def __init__(self, config: ModelConfig, backbones: Sequence[Backbone], head: Head) -> None:
         super().__init__()
         self.config = config
-        self.backbone: Backbone = backbone.to(memory_format=torch.channels_last)
+        networks = nn.ModuleList(backbone.to(memory_format=torch.channels_last) for backbone in backbones)
+        self.backbones = cast(Sequence[Backbone], networks)
         self.head = head
 
-    def forward(self, pixels_BHWC: Tensor) -> Tensor:
-        """Compute embedding_BD, float32, unit length, of uint8 pixels made by `tasks.images.preprocess.to_pixels`."""
-        return self.embed(self.outputs(pixels_BHWC))
+    def forward(self, inputs: Inputs) -> Tensor:
+        """Compute embedding_BD, float32, unit length, of pixels_BHWC for each network.
 
-    def outputs(self, pixels_BHWC: Tensor) -> Outputs:
-        """Compute the backbone's outputs for uint8 pixels."""
-        return self.backbone.outputs(normalise(pixels_BHWC, self.config.preprocessing))
+        They are made by `tasks.images.preprocess.to_inputs`.
+        """
+        return self.embed(self.outputs(inputs))
 
-    def embed(self, outputs: Outputs) -> Tensor:
-        """Compute embedding_BD from the backbone's outputs."""
+    def outputs(self, inputs: Inputs) -> tuple[Outputs, ...]:
+        """Compute the outputs of each network for its pixels_BHWC."""
+        return tuple(
+            backbone.outputs(normalise(pixels_BHWC, preprocessing))
+            for backbone, pixels_BHWC, preprocessing in zip(
+                self.backbones, inputs, self.config.preprocessings, strict=True
+            )
+        )
+
+    def embed(self, outputs: Sequence[Outputs]) -> Tensor:
+        """Compute embedding_BD from the outputs of each network."""
         embedding_BD: Tensor = self.head(*flatten_regions(describe(outputs, self.config.pooling)))
         return embedding_BD
+
+    def embed_one(self, image: Inputs) -> Tensor:
+        """Compute embedding_D of one image, given as pixels_HWC for each network."""
+        return self.forward(tuple(pixels_HWC[None] for pixels_HWC in image))[0]
 
     def train(self, mode: bool = True) -> "SceneModel":
         """Set the training mode of the head alone."""
         super().train(mode)
-        self.backbone.eval()
+        for backbone in self.backbones:
+            backbone.eval()
         return self

@@ -2,7 +2,7 @@
 
 import html
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import PurePath
 from typing import Any
 
@@ -12,11 +12,11 @@ from tasks.evaluation.methods import method_kind
 from tasks.evaluation.report import Report
 from tasks.evaluation.summary import Difference, MethodSummary, doubt_quality
 from tasks.metrics.formatting import format_with_interval
-from tasks.model.config import TIMM, ModelConfig
+from tasks.model.config import BACKBONES, ModelConfig, NetworkConfig
 from tasks.model.licences import describe_licence
 from tasks.phrases import counted
 
-WEIGHTS = "backbone.weights"
+WEIGHTS = re.compile(r"backbone(\.\d+)?\.weights")
 SETTINGS = 16  # listed at most: MLflow's registry limits a description to 5,000 characters
 LONGEST = 40  # characters of a name or value from data
 USES = {"train": "training", "validation": "model selection", "test": "none"}
@@ -61,14 +61,20 @@ class CardContent(BaseModel):
 
 def changed_settings(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings that differ from the defaults, by dotted name."""
-    changed: dict[str, Any] = {}
+    usual = dict(_dotted(defaults))
+    return {name: value for name, value in _dotted(settings) if value != usual.get(name)}
+
+
+def _dotted(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield dotted names and values; the sections of a list are numbered from 1."""
     for name, value in settings.items():
-        if isinstance(value, Mapping):
-            inner = changed_settings(value, defaults[name])
-            changed |= {f"{name}.{last}": each for last, each in inner.items()}
-        elif value != defaults[name]:
-            changed[name] = value
-    return changed
+        inner = value
+        if isinstance(value, list | tuple) and any(isinstance(each, Mapping) for each in value):
+            inner = {str(number): each for number, each in enumerate(value, start=1)}
+        if isinstance(inner, Mapping):
+            yield from ((f"{name}.{last}", each) for last, each in _dotted(inner))
+        else:
+            yield name, value
 
 
 def write_card(content: CardContent) -> str:
@@ -91,10 +97,16 @@ def _model(content: CardContent) -> str:
     source = "learned from captions" if content.trained else "of an untrained network's features"
     return (
         f"An image embedding, {source}, in which images of similar scenes are close. "
-        f"Backbone `{model.backbone.name}` ({_plain(describe_licence(model.licence))}), "
-        f"{'fine-tuned' if model.finetuned else 'frozen'}; images at "
-        f"{model.preprocessing.size} pixels on the longer side; pooling `{model.pooling.kind}`; {head}; "
+        f"{'; '.join(map(_network, model.networks))}; {'fine-tuned' if model.finetuned else 'frozen'}; "
+        f"pooling `{model.pooling.kind}`; {head}; "
         f"{model.dimension:,} dimensions, unit length. {words}"
+    )
+
+
+def _network(network: NetworkConfig) -> str:
+    return (
+        f"Backbone `{network.backbone.name}` ({_plain(describe_licence(network.licence))}), images at "
+        f"{network.preprocessing.size} pixels on the longer side"
     )
 
 
@@ -117,7 +129,9 @@ def _data(content: CardContent) -> str:
 def _settings(settings: Mapping[str, Any]) -> str:
     if not settings:
         return "All settings are at their defaults."
-    shown = {name: PurePath(value).name if name == WEIGHTS else value for name, value in settings.items()}
+    shown = {
+        name: PurePath(value).name if value and WEIGHTS.fullmatch(name) else value for name, value in settings.items()
+    }
     listed = [f"`{name}` {_plain(str(value))}" for name, value in shown.items()][:SETTINGS]
     more = [f"and {len(shown) - SETTINGS} more"] if len(shown) > SETTINGS else []
     return f"Settings that differ from the defaults: {', '.join([*listed, *more])}."
@@ -186,13 +200,15 @@ def _limits(content: CardContent) -> str:
     if not content.trained:
         words = "cannot be searched by words"
         learned = f"learned nothing from captions; only its centre and scale come from {train.images:,} images"
-    weights = content.settings.get(WEIGHTS)
-    if weights is not None:
-        backbone = f"was loaded from {_plain(PurePath(weights).name)}; its training data and biases are unknown"
-    elif model.backbone.name.startswith(TIMM):
-        backbone = "inherits the biases of the images that its published weights were trained on"
-    else:
+    files = [value for name, value in content.settings.items() if WEIGHTS.fullmatch(name) and value is not None]
+    names = {network.backbone.name for network in model.networks}
+    if files:
+        loaded = ", ".join(_plain(PurePath(file).name) for file in files)
+        backbone = f"was loaded from {loaded}; its training data and biases are unknown"
+    elif names <= {*BACKBONES}:
         backbone = "was trained on ImageNet and inherits its biases"
+    else:
+        backbone = "inherits the biases of the images that its published weights were trained on"
     holds = f"features of {model.landmarks:,} training images, not the images" if model.landmarks else "no images"
     limits = (
         f"It {words}.",

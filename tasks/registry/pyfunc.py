@@ -9,7 +9,7 @@ import torch
 from mlflow.models import set_model
 from mlflow.pyfunc.model import PythonModel
 
-from tasks.images.preprocess import to_pixels
+from tasks.images.preprocess import to_inputs
 from tasks.model.persistence import load_for_queries
 
 
@@ -23,10 +23,10 @@ class SceneEmbedder(PythonModel):
     def predict(self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None) -> np.ndarray:
         """Embed each image with the decoder and preprocessing used in training."""
         del context, params
-        preprocessing = self.model.config.preprocessing
+        preprocessings = self.model.config.preprocessings
         with torch.inference_mode():
-            rows = [self.model(to_pixels(data, preprocessing)[None]) for data in model_input["image"]]
-        return torch.cat(rows).numpy()
+            rows = [self.model.embed_one(to_inputs(data, preprocessings)) for data in model_input["image"]]
+        return torch.stack(rows).numpy()
 
 
 set_model(SceneEmbedder())

@@ -52,6 +52,7 @@ def publish_index(
         RefusedImage(**refusal) for refusal in json.loads((folder / "refused.json").read_text(encoding="utf-8"))
     ]
     model = load_config(workspace.root / registered.model.path)
+    preprocessing = json.dumps([each.model_dump() for each in model.preprocessings])
     manifest = publish(
         workspace,
         name,
@@ -61,7 +62,7 @@ def publish_index(
         images_root=source.trees()[1].address,
         follow_links=source.follow_links,
         model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
-        preprocessing=hashlib.sha256(model.preprocessing.model_dump_json().encode()).hexdigest()[:16],
+        preprocessing=hashlib.sha256(preprocessing.encode()).hexdigest()[:16],
         listed=[*images["image_id"].to_pylist(), *(refusal.item for refusal in unusable)],
         refused=sorted([*refused, *unusable], key=lambda refusal: refusal.item),
         allow_shrink=allow_shrink,

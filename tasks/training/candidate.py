@@ -1,9 +1,10 @@
 """What all training stages share: loading their data, and saving the trained candidate."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -17,8 +18,8 @@ from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
 from tasks.features.descriptors import Descriptors, load_descriptors
 from tasks.metrics.truth import Truth, make_truth
-from tasks.model.architectures import architecture_of, block_channels, create_backbone, preprocessing_of
-from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
+from tasks.model.architectures import architecture_of, block_channels, create_backbone, preprocessings_of
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig, networks_for
 from tasks.model.head import Head, Kernel, Scaling
 from tasks.model.methods import LABELS
 from tasks.model.saving import save
@@ -33,7 +34,7 @@ class LoadedData:
 
     run: StageRun
     data: TrainingData
-    backbone: BackboneConfig
+    backbones: tuple[BackboneConfig, ...]
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -72,34 +73,42 @@ class LoadedData:
         source, digest = self.run.source, self.data.train_images.digest
         return RunPage(method, LABELS[method], source.name, source.address, digest, self.run.key)
 
-    def _descriptors(self, features: Artifact, images: pa.Table, pooling: PoolingConfig) -> Descriptors:
-        channels = sum(self.block_channels(pooling))
-        return load_descriptors(self.run.open(features), images["sha256"].to_pylist(), pooling, channels)
+    def _descriptors(self, features: Sequence[Artifact], images: pa.Table, pooling: PoolingConfig) -> Descriptors:
+        folders = [self.run.open(artifact) for artifact in features]
+        return load_descriptors(folders, images["sha256"].to_pylist(), pooling, self.backbones)
 
     def block_channels(self, pooling: PoolingConfig) -> tuple[int, ...]:
         """Return the number of channels of each block of a pooling's descriptors."""
-        return block_channels(self.backbone, pooling)
+        return block_channels(self.backbones, pooling)
 
     def new_model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool = False) -> SceneModel:
-        """Build a model from the pretrained backbone and a head."""
+        """Build a model from the pretrained backbones and a head."""
+        backbones = networks_for(pooling, self.backbones)
         config = ModelConfig(
             method=method,
-            backbone=self.backbone.model_copy(update={"weights": None}),
-            preprocessing=preprocessing_of(self.backbone),
+            networks=tuple(
+                NetworkConfig(
+                    backbone=backbone.model_copy(update={"weights": None}),
+                    preprocessing=preprocessing,
+                    licence=architecture_of(backbone).licence,
+                )
+                for backbone, preprocessing in zip(self.backbones, preprocessings_of(self.backbones), strict=True)
+            )[: len(backbones)],
             pooling=pooling,
             channels=sum(self.block_channels(pooling)),
             dimension=head.dimension,
-            licence=architecture_of(self.backbone).licence,
             finetuned=finetuned,
             landmarks=len(head.landmark_MC) if isinstance(head, Kernel) else 0,
             scaled=isinstance(head, Scaling),
         )
-        return SceneModel(config, create_backbone(self.backbone), head)
+        return SceneModel(config, [create_backbone(backbone) for backbone in backbones], head)
 
 
-def run_parameters(backbone: BackboneConfig, config: BaseModel, seed: int) -> dict[str, object]:
+def run_parameters(backbones: Sequence[BackboneConfig], seed: int, config: BaseModel | None = None) -> dict[str, Any]:
     """Return the parameters that a training run logs to MLflow."""
-    return {"backbone": backbone.model_dump(), "training": config.model_dump(), "seed": seed}
+    networks = [backbone.model_dump() for backbone in backbones]
+    parameters = {"backbone": networks[0] if len(networks) == 1 else dict(enumerate(networks, start=1)), "seed": seed}
+    return parameters if config is None else {**parameters, "training": config.model_dump()}
 
 
 def save_candidate(

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.utils.checkpoint import checkpoint
 
 from tasks.features.descriptors import Descriptors
-from tasks.images.loader import load_pixels
+from tasks.images.loader import load_inputs, stack
 from tasks.model.head import Head
 from tasks.model.scene_model import SceneModel
 from tasks.training.text_embedding import TextEmbedding
@@ -47,12 +47,13 @@ def through_network(
     pool = ThreadPoolExecutor(workers)
 
     def embed(rows: np.ndarray) -> Tensor:
-        pixels = list(pool.map(lambda row: load_pixels(paths[row], read, model.config.preprocessing), rows))
-        shapes = sorted({tuple(image.shape) for image in pixels})
-        places = [[place for place, image in enumerate(pixels) if tuple(image.shape) == shape] for shape in shapes]
+        images = list(pool.map(lambda row: load_inputs(paths[row], read, model.config.preprocessings), rows))
+        shapes_of = [tuple(tuple(pixels_HWC.shape) for pixels_HWC in inputs) for inputs in images]
+        places = [[place for place, each in enumerate(shapes_of) if each == shapes] for shapes in sorted({*shapes_of})]
         chunks = [part[start : start + chunk] for part in places for start in range(0, len(part), chunk)]
         forward = model if len(chunks) == 1 else partial(checkpoint, model, use_reentrant=False)
-        parts = [forward(torch.stack([pixels[place] for place in part]).to(device)) for part in chunks]
+        batches = [stack([images[place] for place in part]) for part in chunks]
+        parts = [forward(tuple(pixels_BHWC.to(device) for pixels_BHWC in inputs)) for inputs in batches]
         order = torch.tensor([place for part in chunks for place in part]).argsort()
         return torch.cat(parts).float()[order.to(device)]
 

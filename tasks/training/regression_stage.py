@@ -24,9 +24,11 @@ from tasks.training.ridge import TEXT_CERTAINTY, RidgeFit, best_of, caption_spac
 METHOD = "regression"
 
 
-def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RegressionConfig, seed: int) -> None:
+def train(
+    run: StageRun, data: TrainingData, backbones: tuple[BackboneConfig, ...], config: RegressionConfig, seed: int
+) -> None:
     """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
-    loaded = LoadedData(run, data, backbone)
+    loaded = LoadedData(run, data, backbones)
     train_NC = loaded.train_descriptors(config.pooling).single()
     validation = loaded.validation_descriptors(config.pooling)
     solver = _solver(config, len(train_NC))
@@ -34,7 +36,7 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
         training_run(run.workspace, loaded.page(METHOD), run.work / "run_id") as log,
         progress(f"{LABELS[METHOD]} of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
     ):
-        log.params({**run_parameters(backbone, config, seed), "solver": solver})
+        log.params({**run_parameters(backbones, seed, config), "solver": solver})
 
         def score(head: Head) -> float:
             on_step(1)
@@ -43,7 +45,7 @@ def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, config: R
             return loaded.truth.ndcg_auc(project(head, validation).numpy())
 
         space = caption_space(tfidf_from(loaded.tfidf_table), config.topics, seed)
-        device = choose_device(run.runtime.device, backbone.precision)
+        device = choose_device(run.runtime.device, *(each.precision for each in backbones))
         fit = _fit(train_NC, space.target_NT, config, loaded.block_channels(config.pooling), seed, device, score)
         reach(FaultPoint.CANDIDATE_TRAINED, run.work)
         best = fit.scores[fit.penalty]

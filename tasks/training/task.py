@@ -28,7 +28,7 @@ def train_triplet_head(
     run: StageRun,
     data: TrainingData,
     neighbours: Artifact,
-    backbone: BackboneConfig,
+    backbones: tuple[BackboneConfig, ...],
     method: TripletMethod,
     config: TripletConfig,
     seed: int,
@@ -40,25 +40,25 @@ def train_triplet_head(
     """
     from tasks.training.triplet_stage import train
 
-    train(run, data, neighbours, backbone, method, config, seed, beat)
+    train(run, data, neighbours, backbones, method, config, seed, beat)
 
 
 @stage("training", libraries=("nltk", "numpy", "scikit-learn", "scipy", "torch", "torchvision", "timm"))
 def train_regression_head(
-    run: StageRun, data: TrainingData, backbone: BackboneConfig, config: RegressionConfig, seed: int
+    run: StageRun, data: TrainingData, backbones: tuple[BackboneConfig, ...], config: RegressionConfig, seed: int
 ) -> None:
     """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
     from tasks.training.regression_stage import train
 
-    train(run, data, backbone, config, seed)
+    train(run, data, backbones, config, seed)
 
 
 @stage("training", libraries=("nltk", "numpy", "scipy", "torch", "torchvision", "timm"))
-def train_untrained(run: StageRun, data: TrainingData, backbone: BackboneConfig, seed: int) -> None:
+def train_untrained(run: StageRun, data: TrainingData, backbones: tuple[BackboneConfig, ...], seed: int) -> None:
     """Make a model of the untrained baseline that is best on validation (METHOD.md 6) → model/ and training.json."""
     from tasks.training.untrained_stage import train
 
-    train(run, data, backbone, seed)
+    train(run, data, backbones, seed)
 
 
 def fit_to_memory(workspace: Workspace, config: RegressionConfig, train_images: Artifact) -> RegressionConfig:

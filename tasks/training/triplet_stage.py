@@ -41,15 +41,15 @@ def train(
     run: StageRun,
     data: TrainingData,
     neighbours: Artifact,
-    backbone: BackboneConfig,
+    backbones: tuple[BackboneConfig, ...],
     method: TripletMethod,
     config: TripletConfig,
     seed: int,
     beat: int | None,
 ) -> None:
     """Train a method by triplets, starting from the features' PCA (METHOD.md 3–5) → model/ and training.json."""
-    loaded = LoadedData(run, data, backbone)
-    device = choose_device(run.runtime.device, backbone.precision)
+    loaded = LoadedData(run, data, backbones)
+    device = choose_device(run.runtime.device, *(each.precision for each in backbones))
     model = initial_model(loaded, method, config, seed)
     learner, validate = new_learner(loaded, model, config, device)
     table = read_table(run.open(neighbours) / "neighbours.parquet")
@@ -59,7 +59,7 @@ def train(
         training_run(run.workspace, loaded.page(method), run.work / "run_id") as log,
         progress(LABELS[method], config.refreshes) as on_step,
     ):
-        log.params(run_parameters(backbone, config, seed))
+        log.params(run_parameters(backbones, seed, config))
         state = train_triplets(
             learner,
             relevance,

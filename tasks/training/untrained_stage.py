@@ -4,7 +4,7 @@ from storage.tracking import training_run
 from tasks.caching import StageRun
 from tasks.features.descriptors import project
 from tasks.model.config import BackboneConfig
-from tasks.training.candidate import LoadedData, save_candidate
+from tasks.training.candidate import LoadedData, run_parameters, save_candidate
 from tasks.training.config import BLOCKS
 from tasks.training.inputs import TrainingData
 from tasks.training.untrained import untrained_heads
@@ -12,11 +12,11 @@ from tasks.training.untrained import untrained_heads
 METHOD = "untrained"
 
 
-def train(run: StageRun, data: TrainingData, backbone: BackboneConfig, seed: int) -> None:
+def train(run: StageRun, data: TrainingData, backbones: tuple[BackboneConfig, ...], seed: int) -> None:
     """Choose the untrained baseline that is best on validation (METHOD.md 6) → model/ and training.json."""
-    loaded = LoadedData(run, data, backbone)
+    loaded = LoadedData(run, data, backbones)
     with training_run(run.workspace, loaded.page(METHOD), run.work / "run_id") as log:
-        log.params({"backbone": backbone.model_dump(), "seed": seed})
+        log.params(run_parameters(backbones, seed))
         tried = [
             (loaded.truth.ndcg_auc(project(head, loaded.validation_descriptors(pooling)).numpy()), name, pooling, head)
             for name, pooling, head in untrained_heads(

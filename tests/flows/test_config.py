@@ -6,7 +6,7 @@ from pydantic import ValidationError
 
 from flows.config import Config, registered_settings
 from tasks.errors import InputError
-from tasks.features.task import extract_features
+from tasks.features.task import extract_features, features_of
 
 BASELINES = ["gap", "rmac_max", "rmac_mean", "blocks"]
 
@@ -16,7 +16,7 @@ def config(**values: Any) -> Config:
 
 
 def poolings(config: Config) -> list[str]:
-    return [pooling.kind for pooling in config.features().poolings]
+    return [pooling.kind for pooling in config.all_poolings()]
 
 
 def test_a_default_is_there_for_everything() -> None:
@@ -38,6 +38,26 @@ def test_no_pooling_is_computed_twice() -> None:
         config(regression={"pooling": {"kind": "rmac_max"}})
 
 
+def test_several_networks_are_a_list_and_one_is_a_section() -> None:
+    networks = [{"name": "efficientnet_lite2", "size": 288}, {"name": "efficientnet_lite0"}]
+    several, one = config(backbone=networks), config(backbone=networks[0])
+    assert [network.name for network in several.backbone] == ["efficientnet_lite2", "efficientnet_lite0"]
+    assert [network["size"] for network in several.model_dump()["backbone"]] == [288, None]
+    assert one.model_dump()["backbone"]["size"] == 288
+    for each in (several, one):
+        assert Config.model_validate_json(each.model_dump_json()) == each
+    with pytest.raises(ValidationError, match="listed only once"):
+        config(backbone=[networks[0], networks[0]])
+
+
+def test_regions_are_computed_by_the_first_network_and_images_are_decoded_for_the_largest() -> None:
+    settings = config(backbone=[{"size": 96}, {"name": "efficientnet_lite2", "size": 160}])
+    first, second = features_of(settings.backbone, settings.all_poolings())
+    assert [pooling.kind for pooling in first.poolings] == BASELINES
+    assert [pooling.kind for pooling in second.poolings] == ["gap", "blocks"]
+    assert (first.preprocessing.decoded_size, second.preprocessing.decoded_size) == (160, None)
+
+
 def test_features_at_hand_serve_no_candidate_whose_backbone_is_trained() -> None:
     assert config().finetuned() == frozenset()
     assert config(v_v={"backbone": "finetuned"}).finetuned() == {"v_v"}
@@ -54,7 +74,10 @@ def test_where_and_how_fast_is_no_part_of_an_answer() -> None:
 
 
 def test_a_stages_key_does_not_know_where_the_weights_lie() -> None:
-    here, there = (config(backbone={"weights": path}).features() for path in ("/here/w.pth", "/there/w.pth"))
+    here, there = (
+        features_of(settings.backbone, settings.all_poolings())
+        for settings in (config(backbone={"weights": path}) for path in ("/here/w.pth", "/there/w.pth"))
+    )
     assert extract_features.key("images", here, "digest") == extract_features.key("images", there, "digest")
     assert extract_features.key("images", here, "digest") != extract_features.key("images", here, "another")
 

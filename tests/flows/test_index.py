@@ -209,7 +209,7 @@ def test_no_image_is_lost_that_a_decoder_failed_on(
     (few / "torn.jpg").write_bytes((few / "00.jpg").read_bytes()[:900])
     command = "index", few, "--name", "few", "--set", f"runtime.batch_size={batch}"
     command = *command, "--workspace", trained_copy.workspace, "--json"
-    decode = loader.load_pixels
+    decode = loader.load_inputs
 
     def every_seventh_fails(path: str, *others: Any) -> Any:
         if int(Path(path).stem) % 7 == 6:
@@ -217,14 +217,14 @@ def test_no_image_is_lost_that_a_decoder_failed_on(
         return decode(path, *others)
 
     with monkeypatch.context() as patched:
-        patched.setattr(loader, "load_pixels", every_seventh_fails)
+        patched.setattr(loader, "load_inputs", every_seventh_fails)
         answer = scenekin(*command).answer
     reasons = {refusal["item"]: refusal["reason"] for refusal in answer["refused"]}
     assert counts(answer) == (12, 0, 0, 0)
     assert reasons.keys() == {"06.jpg", "13.jpg", "empty.jpg", "text.jpg", "torn.jpg"}
     assert reasons["06.jpg"] == reasons["13.jpg"] == "the decoder gave up"
     embedded: list[str] = []
-    monkeypatch.setattr(loader, "load_pixels", lambda path, *others: embedded.append(path) or decode(path, *others))
+    monkeypatch.setattr(loader, "load_inputs", lambda path, *others: embedded.append(path) or decode(path, *others))
     again = scenekin(*command).answer
     assert (counts(again), len(again["refused"])) == ((2, 0, 0, 12), 3)
     assert sorted(embedded) == ["06.jpg", "13.jpg"]

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from flows.config import Config
 from scenekin.config_file import config_text, preset_names, read_config
 from tasks.errors import InputError
+from tasks.model.config import BackboneConfig
 
 
 @pytest.fixture
@@ -41,7 +42,7 @@ def test_an_empty_file_changes_nothing(file: Path) -> None:
 
 def test_a_preset_is_taken_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = read_config(Path("paper"), ["v_v.margin=0.3"])
-    assert (config.backbone.name, config.backbone.size) == ("resnet101", 576)
+    assert config.backbone == (BackboneConfig(name="resnet101", size=576),)
     assert config.candidates == ("wsabie", "v_v", "vt_v")
     assert (config.v_v.margin, config.vt_v.margin, config.wsabie.margin) == (0.3, 0.1, 0.1)
     assert {settings.backbone for settings in config.triplet_settings().values()} == {"finetuned"}
@@ -120,7 +121,7 @@ def test_numbers_are_read_in_every_common_form(assignment: str, value: float) ->
 
 def test_lists_and_null_can_be_assigned() -> None:
     config = read_config(None, ["candidates=[regression]", "regression.penalties=[1, 2.5]", "backbone.weights=null"])
-    assert (config.candidates, config.regression.penalties, config.backbone.weights) == (
+    assert (config.candidates, config.regression.penalties, config.backbone[0].weights) == (
         ("regression",),
         (1.0, 2.5),
         None,
@@ -220,3 +221,12 @@ def test_an_assignment_without_effect_is_noted(
     read_config(file, [assignment], command)
     note = f"--set {assignment} has no effect on `scenekin {command}`."
     assert [record.getMessage() for record in caplog.records] == ([] if has_effect else [note])
+
+
+def test_a_list_of_networks_is_printed_and_read_back(file: Path) -> None:
+    file.write_text("backbone: [{name: efficientnet_lite2, size: 288}, {name: efficientnet_lite0}]", encoding="utf-8")
+    config = read_config(file, [])
+    file.write_text(config_text(config), encoding="utf-8")
+    assert read_config(file, []) == config
+    with pytest.raises(InputError, match="backbone is a list in the settings file; change it there"):
+        read_config(file, ["backbone.size=320"])

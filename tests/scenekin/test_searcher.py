@@ -25,8 +25,9 @@ from tasks.embedding.embed import embed_images
 from tasks.errors import InputError
 from tasks.features.descriptors import load_descriptors, project
 from tasks.images.loader import Refusal
-from tasks.images.preprocess import to_pixels
+from tasks.images.preprocess import Inputs, to_inputs
 from tasks.model.persistence import load
+from tasks.model.scene_model import SceneModel
 from tests.command import scenekin
 from tests.shared import case, with_shared
 from tests.trained import Trained, mlflow_client
@@ -194,15 +195,20 @@ def test_features_at_hand_and_the_whole_network_agree(trained: Trained) -> None:
     for folder in (trained.workspace / "models").iterdir():
         model = load(folder)
         config = model.config
-        frozen_ND = project(model.head, load_descriptors(features, digests, config.pooling, config.channels))
+        frozen_ND = project(
+            model.head,
+            load_descriptors([features], digests, config.pooling, [each.backbone for each in config.networks]),
+        )
         with torch.inference_mode():
-            whole_ND = torch.cat([model(pixels(trained, path, model)) for path in images["path"].to_pylist()])
+            whole_ND = torch.stack(
+                [model.embed_one(inputs(trained, path, model)) for path in images["path"].to_pylist()]
+            )
         assert float((frozen_ND * whole_ND).sum(1).min()) > 0.9999
     assert len(list((trained.workspace / "models").iterdir())) == 2
 
 
-def pixels(trained: Trained, path: str, model: torch.nn.Module) -> torch.Tensor:
-    return to_pixels((trained.collection / path).read_bytes(), model.config.preprocessing)[None]  # type: ignore[arg-type]
+def inputs(trained: Trained, path: str, model: SceneModel) -> Inputs:
+    return to_inputs((trained.collection / path).read_bytes(), model.config.preprocessings)
 
 
 SERVE = """
@@ -269,9 +275,8 @@ def test_fine_stripes_have_one_embedding_whichever_way_they_come(
     indexed_ND = np.stack([searcher.embedding_of(image_id) for image_id in searcher.image_ids])
     for file, served_D in zip(files, served, strict=True):
         with torch.inference_mode():
-            python_D = searcher.model(to_pixels(file.read_bytes(), searcher.model.config.preprocessing)[None])[
-                0
-            ].numpy()
+            inputs = to_inputs(file.read_bytes(), searcher.model.config.preprocessings)
+            python_D = searcher.model.embed_one(inputs).numpy()
         assert float(served_D @ python_D) > 0.9999
         command = scenekin("search", file, "--top", 5, "--workspace", trained.workspace, "--json").answer
         for result in command["results"]:

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from tasks.embedding.embed import embed_images
-from tasks.images.loader import Refusal, load_pixels
+from tasks.images.loader import Refusal, load_inputs
 from tests.tasks.images.making import encode, noise
 from tests.tasks.model.making import tiny_model
 
@@ -28,7 +28,7 @@ def test_every_image_comes_once_with_the_vector_it_has_alone(batch_size: int) ->
     assert refusals == [Refusal(4, "not an image, or of an unknown type")]
     assert found.keys() == set(range(10)) - {4}
     for row, embedding_D in found.items():
-        alone_D = model(load_pixels(str(row), read, model.config.preprocessing)[None])[0].detach()
+        alone_D = model.embed_one(load_inputs(str(row), read, model.config.preprocessings)).detach()
         torch.testing.assert_close(embedding_D, alone_D, atol=1e-5, rtol=0)
 
 

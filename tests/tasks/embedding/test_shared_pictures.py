@@ -11,7 +11,7 @@ from tasks.embedding.embed import embed_images
 from tasks.images.decode import decode
 from tasks.images.loader import Refusal
 from tasks.model.architectures import create_backbone, preprocessing_of
-from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig
 from tasks.model.head import Projection
 from tasks.model.scene_model import SceneModel
 from tests.shared import case, with_shared
@@ -24,14 +24,13 @@ pytestmark = with_shared
 def model() -> SceneModel:
     config = ModelConfig(
         method="test",
-        backbone=BackboneConfig(),
-        preprocessing=preprocessing_of(BackboneConfig()),
+        networks=(NetworkConfig(backbone=BackboneConfig(), preprocessing=preprocessing_of(BackboneConfig())),),
         pooling=PoolingConfig(kind="gap"),
         channels=CHANNELS,
         dimension=CHANNELS,
     )
     return SceneModel(
-        config, create_backbone(BackboneConfig()), Projection(torch.zeros(CHANNELS), torch.eye(CHANNELS))
+        config, [create_backbone(BackboneConfig())], Projection(torch.zeros(CHANNELS), torch.eye(CHANNELS))
     ).eval()
 
 

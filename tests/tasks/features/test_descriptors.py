@@ -17,7 +17,9 @@ from tasks.features.descriptors import (
     project,
     spread_scale,
 )
-from tasks.model.config import PoolingConfig
+from tasks.model.architectures import block_channels, create_backbone
+from tasks.model.config import BackboneConfig, PoolingConfig, features_file
+from tasks.model.pooling import describe
 from tests.tasks.model.making import random, tiny_projection
 
 counts = st.lists(st.integers(1, 6), min_size=1, max_size=6)
@@ -79,12 +81,30 @@ def test_a_column_holds_a_row_an_image_in_half_precision() -> None:
     torch.testing.assert_close(back.take(range(3))[0].reshape(3, 2, 8), descriptor_BRC, atol=2e-3, rtol=1e-3)
 
 
-def test_descriptors_are_found_by_digest_in_a_file(tmp_path: Path) -> None:
-    images = images_of([2, 1, 3])
+def test_regions_are_found_by_digest_and_are_those_of_the_first_network(tmp_path: Path) -> None:
+    images = [random(regions, 1280, seed=regions).half() for regions in (2, 1, 3)]
     column = pa.chunked_array([descriptor_column(image[None]) for image in images])
     pq.write_table(pa.table({"sha256": ["a", "b", "c"], "descriptor": column}), tmp_path / "rmac_mean_2.parquet")
-    found = load_descriptors(tmp_path, ["c", "a", "c"], PoolingConfig(kind="rmac_mean"), 8)
+    networks = [BackboneConfig(), BackboneConfig(name="resnet18")]
+    found = load_descriptors([tmp_path], ["c", "a", "c"], PoolingConfig(kind="rmac_mean"), networks)
     assert torch.equal(found.take(range(3))[0], torch.cat([images[2], images[0], images[2]]).float())
+
+
+@pytest.mark.parametrize("kind", ["gap", "gem", "blocks"])
+def test_those_of_several_networks_are_joined_as_the_model_joins_them(kind: str, tmp_path: Path) -> None:
+    pooling, images = PoolingConfig(kind=kind), random(2, 3, 64, 64)  # type: ignore[arg-type]
+    networks = [BackboneConfig(), BackboneConfig(name="resnet18")]
+    with torch.inference_mode():
+        outputs = [create_backbone(network, pretrained=False).outputs(images) for network in networks]
+    folders = []
+    for network, each in zip(networks, outputs, strict=True):
+        folders.append(tmp_path / network.name)
+        folders[-1].mkdir()
+        table = pa.table({"sha256": ["a", "b"], "descriptor": descriptor_column(describe([each], pooling))})
+        pq.write_table(table, folders[-1] / features_file(pooling))
+    found = load_descriptors(folders, ["a", "b"], pooling, networks)
+    torch.testing.assert_close(found.single(), describe(outputs, pooling)[:, 0], atol=2e-4, rtol=1e-3)
+    assert found.value_SC.shape == (2, sum(block_channels(networks, pooling)))
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 1000])

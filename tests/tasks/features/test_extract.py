@@ -2,7 +2,7 @@ import torch
 
 from tasks.features.extract import extract
 from tasks.images.config import Preprocessing
-from tasks.images.loader import Refusal, load_pixels
+from tasks.images.loader import Refusal, load_inputs
 from tasks.images.preprocess import normalise
 from tasks.model.config import PoolingConfig
 from tasks.model.pooling import describe
@@ -36,8 +36,8 @@ def test_every_image_s_descriptors_of_every_pooling_come_once() -> None:
     assert refusals == [Refusal(10, "empty file")]
     assert found.keys() == set(range(10))
     for row, descriptors in found.items():
-        pixels_BHWC = load_pixels(str(row), read, PREPROCESSING)[None]
+        pixels_BHWC = load_inputs(str(row), read, [PREPROCESSING])[0][None]
         outputs = backbone.outputs(normalise(pixels_BHWC, PREPROCESSING))
         for descriptor_RC, pooling in zip(descriptors, POOLINGS, strict=True):
-            torch.testing.assert_close(descriptor_RC, describe(outputs, pooling)[0].detach(), atol=1e-5, rtol=0)
+            torch.testing.assert_close(descriptor_RC, describe([outputs], pooling)[0].detach(), atol=1e-5, rtol=0)
             assert not descriptor_RC.requires_grad

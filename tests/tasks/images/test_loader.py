@@ -7,10 +7,10 @@ import torch
 
 from tasks.images.config import Preprocessing
 from tasks.images.decode import UnreadableImage
-from tasks.images.loader import Batch, Refusal, load_batches, load_pixels
+from tasks.images.loader import Batch, Refusal, load_batches, load_inputs
 from tests.tasks.images.making import encode, flat
 
-SMALL = Preprocessing(size=64)
+SMALL, SMALLER = Preprocessing(size=64), Preprocessing(size=32)
 SIZES = {"wide": (64, 32), "tall": (32, 64), "square": (64, 64)}
 
 
@@ -30,7 +30,7 @@ PATHS = [f"{('wide', 'tall', 'square', 'wide', 'broken', 'missing', 'silent')[ro
 def load(
     paths: list[str] = PATHS, read: Callable[[str], bytes] = file_of, batch_size: int = 4, workers: int = 2
 ) -> list[Batch | Refusal]:
-    return list(load_batches(paths, read, SMALL, batch_size=batch_size, workers=workers))
+    return list(load_batches(paths, read, [SMALL], batch_size=batch_size, workers=workers))
 
 
 @pytest.mark.parametrize("batch_size", [1, 4, 1000])
@@ -44,16 +44,16 @@ def test_every_path_comes_once(batch_size: int) -> None:
 def test_a_batch_holds_one_shape_and_its_rows_own_pixels() -> None:
     for batch in load():
         if isinstance(batch, Batch):
-            assert batch.pixels_BHWC.dtype == torch.uint8
-            assert batch.pixels_BHWC[:, 0, 0, 0].tolist() == list(batch.rows)
+            assert batch.inputs[0].dtype == torch.uint8
+            assert batch.inputs[0][:, 0, 0, 0].tolist() == list(batch.rows)
             (shape,) = {PATHS[row].partition("/")[0] for row in batch.rows}
             width, height = SIZES[shape]
-            assert batch.pixels_BHWC.shape == (len(batch.rows), height, width, 3)
+            assert batch.inputs[0].shape == (len(batch.rows), height, width, 3)
             assert len(batch.rows) <= 4
 
 
 def test_only_the_last_batch_of_a_shape_is_short() -> None:
-    sizes = [len(batch.rows) for batch in load() if isinstance(batch, Batch) and batch.pixels_BHWC.shape[2] == 32]
+    sizes = [len(batch.rows) for batch in load() if isinstance(batch, Batch) and batch.inputs[0].shape[2] == 32]
     assert sizes == [4, 3]
 
 
@@ -87,7 +87,7 @@ def test_reading_runs_ahead_only_so_far() -> None:
         return file_of(path)
 
     paths = [f"wide/{row}" for row in range(200)]
-    for batch in load_batches(paths, counted, SMALL, batch_size=5, workers=4):
+    for batch in load_batches(paths, counted, [SMALL], batch_size=5, workers=4):
         assert isinstance(batch, Batch)
         handed_out += len(batch.rows)
         time.sleep(0.002)
@@ -103,7 +103,7 @@ def test_reading_ends_with_the_consumer() -> None:
         time.sleep(0.001)
         return file_of(path)
 
-    batches = load_batches([f"wide/{row}" for row in range(200)], noted, SMALL, batch_size=40, workers=1)
+    batches = load_batches([f"wide/{row}" for row in range(200)], noted, [SMALL], batch_size=40, workers=1)
     next(batches)
     batches.close()
     assert len(read) < 60
@@ -122,10 +122,21 @@ def test_no_paths_give_nothing() -> None:
 
 
 def test_the_name_says_nothing_about_the_type() -> None:
-    pixels_HWC = load_pixels("really-a-gif.jpg", lambda _: encode(flat("red", 64, 64), "gif"), SMALL)
+    (pixels_HWC,) = load_inputs("really-a-gif.jpg", lambda _: encode(flat("red", 64, 64), "gif"), [SMALL])
     assert (pixels_HWC == torch.tensor([255, 0, 0])).all()
 
 
-def test_load_pixels_raises_what_is_wrong() -> None:
+def test_load_inputs_raises_what_is_wrong() -> None:
     with pytest.raises(UnreadableImage, match="empty file"):
-        load_pixels("x.png", lambda _: b"", SMALL)
+        load_inputs("x.png", lambda _: b"", [SMALL])
+
+
+def test_a_batch_has_pixels_of_one_shape_for_each_network() -> None:
+    found = list(load_batches(["wide/1", "tall/2", "wide/3"], file_of, [SMALL, SMALLER], batch_size=2, workers=1))
+    batches = [batch for batch in found if isinstance(batch, Batch)]
+    assert sorted(batch.rows for batch in batches) == [(0, 2), (1,)]
+    for batch in batches:
+        large, small = batch.inputs
+        assert len(large) == len(small) == len(batch.rows)
+        assert max(large.shape[1:3]) == SMALL.size
+        assert max(small.shape[1:3]) == SMALLER.size

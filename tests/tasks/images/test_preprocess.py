@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tasks.images.config import Preprocessing
-from tasks.images.preprocess import normalise, target_shape, to_pixels
+from tasks.images.decode import Picture, decode_reduced
+from tasks.images.preprocess import normalise, target_shape, to_inputs, to_pixels
 from tests.tasks.images.making import encode, flat, noise
 
 sides = st.integers(1, 20_000)
@@ -77,3 +78,23 @@ def test_unknown_and_impossible_settings_are_refused() -> None:
     for wrong in ({"size": 31}, {"stride": 0}, {"mode": "crop"}):
         with pytest.raises(ValidationError):
             Preprocessing.model_validate(wrong)
+
+
+def test_an_image_is_decoded_once_for_all_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A smaller network beside a larger one gets the pixels that it gets alone, if it was told so."""
+    data = encode(noise(1000, 750), "jpeg")
+    large, small = Preprocessing(size=256), Preprocessing(size=64, decoded_size=256)
+    expected = [to_pixels(data, large), to_pixels(data, small)]
+    decoded: list[int] = []
+
+    def spy(data: bytes, side: int) -> Picture:
+        decoded.append(side)
+        return decode_reduced(data, side)
+
+    monkeypatch.setattr("tasks.images.preprocess.decode_reduced", spy)
+    inputs = to_inputs(data, [large, small])
+    assert decoded == [512]
+    assert [pixels_HWC.shape for pixels_HWC in inputs] == [(192, 256, 3), (64, 64, 3)]
+    for found_HWC, expected_HWC in zip(inputs, expected, strict=True):
+        assert torch.equal(found_HWC, expected_HWC)
+    assert not torch.equal(to_pixels(data, Preprocessing(size=64)), inputs[1])

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 
 from tasks.images.config import Preprocessing
 from tasks.model.backbone import Backbone, Outputs
-from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig
 from tasks.model.head import Projection
 from tasks.model.scene_model import SceneModel
 
@@ -48,8 +48,7 @@ def tiny_config(pooling: PoolingConfig | None = None, channels: int = CHANNELS) 
     """A configuration at 96 pixels that fits the parts above."""
     return ModelConfig(
         method="test",
-        backbone=BackboneConfig(size=96),
-        preprocessing=Preprocessing(size=96),
+        networks=(NetworkConfig(backbone=BackboneConfig(size=96), preprocessing=Preprocessing(size=96)),),
         pooling=pooling or PoolingConfig(kind="rmac_mean"),
         channels=channels,
         dimension=DIMENSION,
@@ -58,10 +57,10 @@ def tiny_config(pooling: PoolingConfig | None = None, channels: int = CHANNELS) 
 
 def tiny_model(pooling: PoolingConfig | None = None) -> SceneModel:
     """TinyBackbone and a random head."""
-    return SceneModel(tiny_config(pooling), TinyBackbone(), tiny_projection()).eval()
+    return SceneModel(tiny_config(pooling), [TinyBackbone()], tiny_projection()).eval()
 
 
 def random_pixels(images: int, height: int = 96, width: int = 64, seed: int = 0) -> Tensor:
-    """pixels_BHWC, uint8."""
+    """pixels_BHWC, uint8, for one network."""
     generator = torch.Generator().manual_seed(seed)
     return torch.randint(0, 256, (images, height, width, 3), dtype=torch.uint8, generator=generator)

@@ -42,12 +42,12 @@ def test_maps_and_descriptors_have_the_channels_that_are_said(
     config, pooling = BackboneConfig(name=name), PoolingConfig(kind="blocks")
     with torch.device("meta"):
         outputs = create_backbone(config, pretrained=False).outputs(torch.empty(2, 3, 64, 96))
-        descriptor_BRC = describe(outputs, pooling)
+        descriptor_BRC = describe([outputs], pooling)
     assert outputs.map_BCHW.shape == (2, channels, 2, 3)
     assert preprocessing_of(config).stride == 32
     assert descriptor_BRC.shape == (2, 1, sum(blocks))
-    assert block_channels(config, pooling) == blocks
-    assert block_channels(config, PoolingConfig()) == (channels,)
+    assert block_channels([config], pooling) == blocks
+    assert block_channels([config], PoolingConfig()) == (channels,)
 
 
 @pytest.mark.parametrize("number", range(3))

@@ -60,7 +60,7 @@ def test_openvino_gives_what_torch_gives(name: str, mirror: bool) -> None:
             )
         for pooling in POOLINGS:
             cosine_BR = F.cosine_similarity(
-                describe(expected_outputs, pooling), describe(found_outputs, pooling), dim=-1
+                describe([expected_outputs], pooling), describe([found_outputs], pooling), dim=-1
             )
             assert cosine_BR.min() > 0.9999
 

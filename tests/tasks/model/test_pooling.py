@@ -134,7 +134,7 @@ def test_blocks_by_the_formula() -> None:
     first_BCHW, second_BCHW = random(2, 3, 6, 10, seed=1), random(2, 2, 3, 5, seed=2)
     logit_BK = random(2, 6, seed=3)
     outputs = Outputs(last_BCHW, (first_BCHW, second_BCHW), logit_BK)
-    descriptor_BRC = describe(outputs, PoolingConfig(kind="blocks"))
+    descriptor_BRC = describe([outputs], PoolingConfig(kind="blocks"))
     assert descriptor_BRC.shape == (2, 1, 4 + 3 + 2 + 3 + 6 + 6)
     for image, found_C in enumerate(descriptor_BRC[:, 0].double().numpy()):
         last, first, second = (x[image].double().numpy() for x in (last_BCHW, first_BCHW, second_BCHW))
@@ -148,14 +148,14 @@ def test_blocks_by_the_formula() -> None:
 
 def test_blocks_of_nothing_are_finite() -> None:
     empty = Outputs(torch.zeros(1, 4, 1, 1), (torch.zeros(1, 3, 1, 1),), torch.zeros(1, 6))
-    assert describe(empty, PoolingConfig(kind="blocks")).isfinite().all()
+    assert describe([empty], PoolingConfig(kind="blocks")).isfinite().all()
 
 
 def test_certain_classes_leave_gradients_finite() -> None:
     """Probabilities that are 0 in single precision: their roots have no slope there, and every score hangs on all."""
     logit_BK = torch.tensor([[300.0, 0.0, -300.0]], requires_grad=True)
     outputs = Outputs(torch.ones(1, 4, 1, 1), (torch.ones(1, 3, 1, 1),), logit_BK)
-    describe(outputs, PoolingConfig(kind="blocks"))[..., -3:].sum().backward()
+    describe([outputs], PoolingConfig(kind="blocks"))[..., -3:].sum().backward()
     assert logit_BK.grad is not None
     assert logit_BK.grad.isfinite().all()
 
@@ -164,6 +164,6 @@ def test_other_poolings_look_at_the_last_map_alone() -> None:
     outputs = Outputs(random(2, 4, 3, 5), (random(2, 3, 6, 10),), random(2, 6))
     for kind in KINDS:
         expected_BRC = pool(outputs.map_BCHW, PoolingConfig(kind=kind))
-        torch.testing.assert_close(describe(outputs, PoolingConfig(kind=kind)), expected_BRC)
+        torch.testing.assert_close(describe([outputs], PoolingConfig(kind=kind)), expected_BRC)
     with pytest.raises(ValueError, match="more than one map"):
         pool(outputs.map_BCHW, PoolingConfig(kind="blocks"))

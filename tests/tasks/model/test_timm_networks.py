@@ -10,7 +10,7 @@ from safetensors.torch import save_file
 from tasks.errors import InputError
 from tasks.images.preprocess import target_shape
 from tasks.model.architectures import architecture_of, block_channels, create_backbone, preprocessing_of
-from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig
 from tasks.model.head import Projection
 from tasks.model.inference import optimise_for_inference
 from tasks.model.pooling import describe
@@ -60,8 +60,8 @@ def test_maps_are_what_timm_computes(model: str, tmp_path: Path) -> None:
     torch.testing.assert_close(outputs.map_BCHW, features)
     torch.testing.assert_close(outputs.logit_BK, network(images_BCHW))
     assert outputs.map_BCHW.shape[2:] == (height // stride, width // stride)
-    assert describe(outputs, BLOCKS).shape == (2, 1, sum(block_channels(config, BLOCKS)))
-    assert block_channels(config, PoolingConfig()) == (outputs.map_BCHW.shape[1],)
+    assert describe([outputs], BLOCKS).shape == (2, 1, sum(block_channels([config], BLOCKS)))
+    assert block_channels([config], PoolingConfig()) == (outputs.map_BCHW.shape[1],)
     assert (outputs.pooled_BE is not None) == model.startswith("test_vit")
     logit_BK = backbone.classify(outputs.map_BCHW)
     if model.startswith("test_vit"):
@@ -150,25 +150,24 @@ def test_networks_that_cannot_be_used_are_named(name: str, reason: str) -> None:
 @every_family
 def test_every_family_is_searched_and_explained(model: str, tmp_path: Path) -> None:
     config = config_of(model, tmp_path)
-    channels = sum(block_channels(config, BLOCKS))
+    channels = sum(block_channels([config], BLOCKS))
     recipe = ModelConfig(
         method="test",
-        backbone=config,
-        preprocessing=preprocessing_of(config),
+        networks=(NetworkConfig(backbone=config, preprocessing=preprocessing_of(config)),),
         pooling=BLOCKS,
         channels=channels,
         dimension=8,
     )
-    scene_model = SceneModel(recipe, create_backbone(config), Projection(torch.zeros(channels), random(channels, 8)))
+    scene_model = SceneModel(recipe, [create_backbone(config)], Projection(torch.zeros(channels), random(channels, 8)))
     height, width = shape_of(config)
     pixels_BHWC = random_pixels(2, height, width)
     with torch.inference_mode():
-        embedding_BD = scene_model(pixels_BHWC)
-        optimised = optimise_for_inference(scene_model.backbone, torch.device("cpu"))
-        again_BD = SceneModel(recipe, optimised, scene_model.head)(pixels_BHWC)
+        embedding_BD = scene_model((pixels_BHWC,))
+        optimised = optimise_for_inference(scene_model.backbones[0], torch.device("cpu"))
+        again_BD = SceneModel(recipe, [optimised], scene_model.head)((pixels_BHWC,))
     torch.testing.assert_close(embedding_BD.norm(dim=1), torch.ones(2))
     torch.testing.assert_close(again_BD, embedding_BD)
-    explanation = explain(scene_model.eval(), *pixels_BHWC)
+    explanation = explain(scene_model.eval(), *((pixels_HWC,) for pixels_HWC in pixels_BHWC))
     stride = preprocessing_of(config).stride
     assert explanation.map_a_HW.shape == explanation.map_b_HW.shape == (height // stride, width // stride)
     assert explanation.evidence

@@ -6,14 +6,12 @@ import pytest
 from tasks.evaluation.report import Report
 from tasks.evaluation.summary import Difference, MethodSummary
 from tasks.images.config import Preprocessing
-from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig
 from tasks.registry.card import LONGEST, SETTINGS, CardContent, Counts, changed_settings, write_card
 
 MODEL = ModelConfig(
-    licence="apache-2.0",
     method="regression",
-    backbone=BackboneConfig(),
-    preprocessing=Preprocessing(size=224),
+    networks=(NetworkConfig(backbone=BackboneConfig(), preprocessing=Preprocessing(size=224), licence="apache-2.0"),),
     pooling=PoolingConfig(kind="blocks"),
     channels=3704,
     dimension=512,
@@ -91,14 +89,13 @@ def test_it_says_what_the_model_is() -> None:
     card = write_card(content())
     assert card.startswith("# scenekin: regression\n")
     for part in (
-        "`efficientnet_lite0` (licence of its weights: apache-2.0), frozen",
-        "224 pixels",
+        "`efficientnet_lite0` (licence of its weights: apache-2.0), images at 224 pixels on the longer side; frozen",
         "`blocks`",
         "6,000 training images",
         "512 dimensions",
     ):
         assert part in card.partition("## ")[0]
-    assert "apache-2.0), fine-tuned" in write_card(content(model=MODEL.model_copy(update={"finetuned": True})))
+    assert "side; fine-tuned" in write_card(content(model=MODEL.model_copy(update={"finetuned": True})))
 
 
 def test_it_says_what_it_learned_from() -> None:
@@ -178,9 +175,12 @@ def test_it_says_whether_words_steer_it(takes_words: bool, limit: str, search: s
 
 def test_it_says_where_the_backbone_comes_from_and_no_path() -> None:
     assert "trained on ImageNet" in section(write_card(content()), "Limitations")
-    timm = MODEL.model_copy(update={"backbone": MODEL.backbone.model_copy(update={"name": "timm/vit_small"})})
+    network = NetworkConfig(backbone=BackboneConfig(name="timm/vit_small"), preprocessing=Preprocessing())
+    timm = MODEL.model_copy(update={"networks": (*MODEL.networks, network)})
     assert "ImageNet" not in section(write_card(content(model=timm)), "Limitations")
     card = write_card(content(settings={"backbone.weights": "/home/someone/my_net.pth"}))
+    beside = write_card(content(settings={"backbone.2.weights": "/home/someone/other.pth"}))
+    assert "loaded from other.pth" in section(beside, "Limitations")
     limits = section(card, "Limitations")
     assert "ImageNet" not in limits
     assert r"loaded from my\_net.pth" in limits

@@ -28,9 +28,9 @@ from tasks.collection.arrow import CAPTIONS
 from tasks.evaluation.report import Report
 from tasks.evaluation.summary import summarise
 from tasks.images.config import Preprocessing
-from tasks.images.preprocess import to_pixels
+from tasks.images.preprocess import to_inputs
 from tasks.model.architectures import create_backbone
-from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig
 from tasks.model.persistence import load
 from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
@@ -62,13 +62,12 @@ def train(workspace: Workspace, method: str, seed: int) -> Artifact:
     torch.manual_seed(seed)
     config = ModelConfig(
         method=method,
-        backbone=BackboneConfig(size=64),
-        preprocessing=Preprocessing(size=64),
+        networks=(NetworkConfig(backbone=BackboneConfig(size=64), preprocessing=Preprocessing(size=64)),),
         pooling=PoolingConfig(kind="gap"),
         channels=1280,
         dimension=DIMENSION,
     )
-    model = SceneModel(config, create_backbone(config.backbone, pretrained=False), tiny_projection(1280, DIMENSION))
+    model = SceneModel(config, [create_backbone(config.backbone, pretrained=False)], tiny_projection(1280, DIMENSION))
     with training_run(
         workspace,
         RunPage(method, method, "photos", "/photos", "d", f"key {seed}"),
@@ -337,7 +336,7 @@ found.tofile(Path({str(tmp_path)!r}, "found"))
     found_BD = np.fromfile(tmp_path / "found", np.float32).reshape(2, DIMENSION)
     model = load(workspace.root / champion.model.path)
     with torch.inference_mode():
-        expected_BD = torch.cat([model(to_pixels(data, model.config.preprocessing)[None]) for data in pictures])
+        expected_BD = torch.stack([model.embed_one(to_inputs(data, model.config.preprocessings)) for data in pictures])
     np.testing.assert_allclose(found_BD, expected_BD.numpy(), atol=1e-6)
 
 

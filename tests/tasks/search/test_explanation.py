@@ -9,16 +9,15 @@ import numpy as np
 import pytest
 import torch
 from PIL import Image
-from torch import Tensor
 
 from tasks.demo.background import paint_land, paint_sky
 from tasks.demo.glyphs import glyph
 from tasks.demo.places import PLACES
 from tasks.demo.scenes import LANDSCAPE, Scene
 from tasks.demo.things import THINGS
-from tasks.images.preprocess import to_pixels
+from tasks.images.preprocess import Inputs, to_inputs
 from tasks.model.architectures import block_channels, create_backbone, preprocessing_of
-from tasks.model.config import BackboneConfig, ModelConfig, PoolingConfig
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig
 from tasks.model.head import Head, Kernel, Projection
 from tasks.model.inference import fold_batch_norm, optimise_for_inference
 from tasks.model.persistence import load
@@ -53,12 +52,12 @@ def head_of(name: str, channels: int) -> Head:
 def model_of(kind: str, head: str) -> SceneModel:
     channels = 5 * CHANNELS if kind == "blocks" else CHANNELS
     config = tiny_config(PoolingConfig(kind=kind), channels=channels)  # type: ignore[arg-type]
-    return SceneModel(config, TinyBackbone(), head_of(head, channels)).eval()
+    return SceneModel(config, [TinyBackbone()], head_of(head, channels)).eval()
 
 
-def pictures() -> tuple[Tensor, Tensor]:
-    """One landscape, one portrait: pixels_HWC."""
-    return random_pixels(1, 64, 96, seed=3)[0], random_pixels(1, 96, 64, seed=4)[0]
+def pictures() -> tuple[Inputs, Inputs]:
+    """One landscape, one portrait: pixels_HWC for one network."""
+    return (random_pixels(1, 64, 96, seed=3)[0],), (random_pixels(1, 96, 64, seed=4)[0],)
 
 
 def check_maps(explanation: Explanation, *shapes: tuple[int, int]) -> None:
@@ -74,17 +73,17 @@ def check_maps(explanation: Explanation, *shapes: tuple[int, int]) -> None:
 
 def test_a_map_of_a_linear_network_by_hand() -> None:
     """The chain rule written out: φ = v / |v|, v = (x − shift) L + bias, x = p / |p|, p the average of A."""
-    model, pictures_HWC = model_of("gap", "projection"), pictures()
+    model, images = model_of("gap", "projection"), pictures()
     bias_D = model.head.bias_D.data = random(WIDE, seed=6)
-    explanation = explain(model, *pictures_HWC)
+    explanation = explain(model, *images)
     shift_C, linear_CD = model.head.shift_C, model.head.linear_CD.detach()
-    embedding_2D = [model(pixels_HWC[None])[0].detach() for pixels_HWC in pictures_HWC]
+    embedding_2D = [model.embed_one(image).detach() for image in images]
     contribution_D = embedding_2D[0] * embedding_2D[1]
-    for pixels_HWC, other_D, found_HW in (
-        (pictures_HWC[0], embedding_2D[1], explanation.map_a_HW),
-        (pictures_HWC[1], embedding_2D[0], explanation.map_b_HW),
+    for (pixels_HWC,), other_D, found_HW in (
+        (images[0], embedding_2D[1], explanation.map_a_HW),
+        (images[1], embedding_2D[0], explanation.map_b_HW),
     ):
-        map_CHW = model.outputs(pixels_HWC[None]).map_BCHW[0].detach()
+        map_CHW = model.outputs((pixels_HWC[None],))[0].map_BCHW[0].detach()
         average_C = map_CHW.mean((1, 2))
         x_C = average_C / average_C.norm()
         v_D = (x_C - shift_C) @ linear_CD + bias_D
@@ -102,10 +101,10 @@ def test_a_map_of_a_linear_network_by_hand() -> None:
 @every_kind
 def test_a_map_by_finite_differences(kind: str, head: str) -> None:
     """α of a channel is how the score changes when a little is added to all of the channel, over its cells."""
-    model, (pixels_a_HWC, pixels_b_HWC) = model_of(kind, head), pictures()
-    explanation = explain(model, pixels_a_HWC, pixels_b_HWC)
-    outputs = model.outputs(pixels_a_HWC[None])
-    other_D = model(pixels_b_HWC[None])[0]
+    model, (image_a, image_b) = model_of(kind, head), pictures()
+    explanation = explain(model, image_a, image_b)
+    (outputs,) = model.outputs((image_a[0][None],))
+    other_D = model.embed_one(image_b)
     largest_J = [dimension.index for dimension in explanation.dimensions]
     step, weights = 5e-3, []
     for channel in range(CHANNELS):
@@ -114,8 +113,8 @@ def test_a_map_by_finite_differences(kind: str, head: str) -> None:
         scores = []
         for sign in (1, -1):
             map_BCHW = outputs.map_BCHW + sign * added_1C11
-            moved = replace(outputs, map_BCHW=map_BCHW, logit_BK=model.backbone.classify(map_BCHW))
-            scores.append((model.embed(moved)[0] * other_D)[largest_J].sum())
+            moved = replace(outputs, map_BCHW=map_BCHW, logit_BK=model.backbones[0].classify(map_BCHW))
+            scores.append((model.embed([moved])[0] * other_D)[largest_J].sum())
         weights.append((scores[0] - scores[1]) / (2 * step) / outputs.map_BCHW[0, 0].numel())
     expected_HW = (torch.stack(weights)[:, None, None] * outputs.map_BCHW[0]).sum(0).clamp(min=0).detach()
     np.testing.assert_allclose(explanation.map_a_HW, expected_HW / expected_HW.max(), atol=0.02)
@@ -137,7 +136,7 @@ def test_maps_are_in_the_shape_of_their_own_picture(kind: str, head: str) -> Non
 def test_the_contributions_are_the_largest_of_the_score(kind: str, head: str) -> None:
     model = model_of(kind, head)
     explanation = explain(model, *pictures())
-    embedding_a_D, embedding_b_D = (model(pixels_HWC[None])[0].detach().numpy() for pixels_HWC in pictures())
+    embedding_a_D, embedding_b_D = (model.embed_one(image).detach().numpy() for image in pictures())
     assert explanation.score == pytest.approx(embedding_a_D @ embedding_b_D, abs=1e-6)
     contributions = sorted((embedding_a_D * embedding_b_D).tolist(), reverse=True)[:DIMENSIONS]
     assert [dimension.contribution for dimension in explanation.dimensions] == pytest.approx(contributions, abs=1e-6)
@@ -148,21 +147,21 @@ def test_the_contributions_are_the_largest_of_the_score(kind: str, head: str) ->
 
 @every_kind
 def test_explaining_leaves_the_model_as_it_was(kind: str, head: str) -> None:
-    model, (pixels_a_HWC, pixels_b_HWC) = model_of(kind, head), pictures()
-    before_BD = model(pixels_a_HWC[None]).detach()
-    first, again = (explain(model, pixels_a_HWC, pixels_b_HWC) for _ in range(2))
+    model, (image_a, image_b) = model_of(kind, head), pictures()
+    before_BD = model.embed_one(image_a).detach()
+    first, again = (explain(model, image_a, image_b) for _ in range(2))
     np.testing.assert_array_equal(first.map_a_HW, again.map_a_HW)
     np.testing.assert_array_equal(first.map_b_HW, again.map_b_HW)
     assert (first.score, first.dimensions) == (again.score, again.dimensions)
-    assert torch.equal(model(pixels_a_HWC[None]), before_BD)
+    assert torch.equal(model.embed_one(image_a), before_BD)
     assert all(parameter.grad is None and parameter.requires_grad for parameter in model.parameters())
     assert not any(module.training for module in model.modules())
 
 
 @every_kind
 def test_a_pair_turned_round_has_its_maps_turned_round(kind: str, head: str) -> None:
-    model, (pixels_a_HWC, pixels_b_HWC) = model_of(kind, head), pictures()
-    one, other = explain(model, pixels_a_HWC, pixels_b_HWC), explain(model, pixels_b_HWC, pixels_a_HWC)
+    model, (image_a, image_b) = model_of(kind, head), pictures()
+    one, other = explain(model, image_a, image_b), explain(model, image_b, image_a)
     np.testing.assert_array_equal(one.map_a_HW, other.map_b_HW)
     np.testing.assert_array_equal(one.map_b_HW, other.map_a_HW)
     assert one.dimensions == other.dimensions
@@ -171,16 +170,16 @@ def test_a_pair_turned_round_has_its_maps_turned_round(kind: str, head: str) -> 
 @every_kind
 @pytest.mark.parametrize("value", [0, 128, 255])
 def test_flat_pictures_have_finite_maps(kind: str, head: str, value: int) -> None:
-    flat_HWC, (pixels_HWC, _) = torch.full((96, 64, 3), value, dtype=torch.uint8), pictures()
+    flat, (image, _) = (torch.full((96, 64, 3), value, dtype=torch.uint8),), pictures()
     model = model_of(kind, head)
-    check_maps(explain(model, flat_HWC, pixels_HWC), (3, 2), (2, 3))
-    check_maps(explain(model, flat_HWC, flat_HWC), (3, 2), (3, 2))
+    check_maps(explain(model, flat, image), (3, 2), (2, 3))
+    check_maps(explain(model, flat, flat), (3, 2), (3, 2))
 
 
 def test_where_all_places_are_alike_none_is_evidence() -> None:
     """An average looks only at what the channels have relative to one another, so here no cell says anything."""
-    flat_HWC, (pixels_HWC, _) = torch.full((96, 64, 3), 200, dtype=torch.uint8), pictures()
-    explanation = explain(tiny_model(PoolingConfig(kind="gap")), flat_HWC, pixels_HWC)
+    flat, (image, _) = (torch.full((96, 64, 3), 200, dtype=torch.uint8),), pictures()
+    explanation = explain(tiny_model(PoolingConfig(kind="gap")), flat, image)
     assert not explanation.evidence_a
     assert explanation.evidence_b
     assert explanation.evidence
@@ -188,8 +187,8 @@ def test_where_all_places_are_alike_none_is_evidence() -> None:
 
 def test_rounding_is_no_evidence() -> None:
     """With no more than five dimensions, nothing can bring an image nearer to itself: all gradients are rounding."""
-    pixels_HWC, _ = pictures()
-    explanation = explain(tiny_model(), pixels_HWC, pixels_HWC)
+    image, _ = pictures()
+    explanation = explain(tiny_model(), image, image)
     assert explanation.score == pytest.approx(1, abs=1e-6)
     assert explanation.score <= 1
     assert not explanation.evidence
@@ -197,17 +196,17 @@ def test_rounding_is_no_evidence() -> None:
 
 def test_channels_without_activity_have_no_part() -> None:
     """The root of an average has no slope at 0."""
-    model, (pixels_a_HWC, pixels_b_HWC) = model_of("blocks", "kernel"), pictures()
-    model.backbone.convolution.bias.data[:2] = -100
-    assert (model.outputs(pixels_a_HWC[None]).map_BCHW[0, :2] == 0).all()
-    explanation = explain(model, pixels_a_HWC, pixels_b_HWC)
+    model, (image_a, image_b) = model_of("blocks", "kernel"), pictures()
+    model.backbones[0].convolution.bias.data[:2] = -100
+    assert (model.outputs((image_a[0][None],))[0].map_BCHW[0, :2] == 0).all()
+    explanation = explain(model, image_a, image_b)
     check_maps(explanation, (2, 3), (3, 2))
     assert explanation.evidence_a
 
 
 def test_the_same_image_lights_up_differently_beside_others() -> None:
-    model, (pixels_a_HWC, pixels_b_HWC) = tiny_model(), pictures()
-    maps = [explain(model, pixels_a_HWC, other).map_a_HW for other in (pixels_b_HWC, random_pixels(1, seed=9)[0])]
+    model, (image_a, image_b) = tiny_model(), pictures()
+    maps = [explain(model, image_a, other).map_a_HW for other in (image_b, (random_pixels(1, seed=9)[0],))]
     assert np.abs(maps[0] - maps[1]).max() > 0.05
 
 
@@ -218,17 +217,16 @@ def real_model(name: str, kind: str) -> SceneModel:
     torch.manual_seed(0)
     backbone = BackboneConfig(name=name, size=96)
     pooling = PoolingConfig(kind=kind)  # type: ignore[arg-type]
-    channels = sum(block_channels(backbone, pooling))
+    channels = sum(block_channels([backbone], pooling))
     config = ModelConfig(
         method="test",
-        backbone=backbone,
-        preprocessing=preprocessing_of(backbone),
+        networks=(NetworkConfig(backbone=backbone, preprocessing=preprocessing_of(backbone)),),
         pooling=pooling,
         channels=channels,
         dimension=12,
     )
     network = create_backbone(backbone, pretrained=name == "efficientnet_lite0")
-    return SceneModel(config, network, Projection(torch.zeros(channels), random(channels, 12))).eval()
+    return SceneModel(config, [network], Projection(torch.zeros(channels), random(channels, 12))).eval()
 
 
 @pytest.mark.parametrize("name", ["efficientnet_lite0", "resnet18", "resnet50"])
@@ -238,7 +236,7 @@ def test_every_network_is_explained_folded_or_not(name: str, kind: str) -> None:
     explanation = explain(model, *pictures())
     check_maps(explanation, (2, 3), (3, 2))
     assert explanation.evidence
-    folded = explain(SceneModel(model.config, fold_batch_norm(model.backbone), model.head), *pictures())
+    folded = explain(SceneModel(model.config, [fold_batch_norm(model.backbones[0])], model.head), *pictures())
     np.testing.assert_allclose(folded.map_a_HW, explanation.map_a_HW, atol=1e-2)
     assert folded.score == pytest.approx(explanation.score, abs=1e-4)
 
@@ -249,9 +247,26 @@ def test_a_network_that_openvino_runs_is_explained_alike() -> None:
     explanation = explain(model, *pictures())
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of its own
-        backbone = optimise_for_inference(model.backbone, torch.device("cpu"))
-        compiled = SceneModel(model.config, backbone, model.head)
+        backbone = optimise_for_inference(model.backbones[0], torch.device("cpu"))
+        compiled = SceneModel(model.config, [backbone], model.head)
     np.testing.assert_allclose(explain(compiled, *pictures()).map_a_HW, explanation.map_a_HW, atol=1e-2)
+
+
+def test_the_maps_of_several_networks_are_added_on_the_grid_of_the_largest() -> None:
+    """Beside a network that sees nothing, the map is that of the other network, at the size of the larger one."""
+    one = model_of("gap", "projection")
+    (network,) = one.config.networks
+    blind = TinyBackbone()
+    blind.convolution.weight.data.zero_()
+    config = one.config.model_copy(update={"networks": (network, network), "channels": 2 * CHANNELS})
+    projection = Projection(torch.zeros(2 * CHANNELS), torch.cat([one.head.linear_CD, torch.zeros(CHANNELS, WIDE)]))
+    both = SceneModel(config, [*one.backbones, blind], projection).eval()
+    alone, images = Projection(torch.zeros(CHANNELS), one.head.linear_CD), pictures()
+    expected = explain(SceneModel(one.config, one.backbones, alone).eval(), *images)
+    found = explain(both, *((image[0], random_pixels(1, 64, 64)[0]) for image in images))
+    np.testing.assert_allclose(found.map_a_HW, expected.map_a_HW, atol=1e-5)
+    large = [(random_pixels(1, 192, 192)[0], image[0]) for image in images]
+    assert explain(SceneModel(config, both.backbones[::-1], projection).eval(), *large).map_a_HW.shape == (6, 6)
 
 
 # Planted evidence: one thing in a corner of two pictures that are otherwise different.
@@ -280,7 +295,7 @@ def test_what_two_pictures_share_lights_up(kind: str, head: str, corner_a: tuple
         pixels_HWC[..., ground] = 160
         pixels_HWC[32 * row : 32 * (row + 1), 32 * column : 32 * (column + 1)] = torch.tensor([250, 10, 10])
     model = model_of(kind, head)
-    model.backbone = Colours()
+    model.backbones[0] = Colours()  # type: ignore[index]
     channels = model.config.channels
     red_CD = torch.zeros(channels, 3)
     red_CD[:3] = torch.eye(3)
@@ -293,7 +308,7 @@ def test_what_two_pictures_share_lights_up(kind: str, head: str, corner_a: tuple
         if head == "projection"
         else Kernel(torch.ones(channels), plain_MC, red_MD)
     )
-    explanation = explain(model, *pixels_2HWC)
+    explanation = explain(model, *((pixels_HWC,) for pixels_HWC in pixels_2HWC))
     for map_HW, corner in ((explanation.map_a_HW, corner_a), (explanation.map_b_HW, corner_b)):
         assert map_HW[corner] == 1
         assert (map_HW > 0.5).sum() == 1
@@ -308,7 +323,7 @@ def test_trained_heads_find_the_thing_that_two_scenes_share(trained: Trained, me
         for corner_a in itertools.product((0, 1), (0, 1)):
             corner_b = (1 - corner_a[0], corner_a[1])
             scenes = planted(place_a, thing, corner_a), planted(place_b, thing, corner_b)
-            explanation = explain(model, *(to_pixels(encode(scene), model.config.preprocessing) for scene in scenes))
+            explanation = explain(model, *(to_inputs(encode(scene), model.config.preprocessings) for scene in scenes))
             found += [
                 hottest_quarter(explanation.map_a_HW) == corner_a,
                 hottest_quarter(explanation.map_b_HW) == corner_b,
@@ -319,8 +334,9 @@ def test_trained_heads_find_the_thing_that_two_scenes_share(trained: Trained, me
 def trained_model(workspace: Path, method: str, size: int) -> SceneModel:
     """A trained candidate; at a larger size, where its map has cells enough to tell places apart."""
     (model,) = (m for m in map(load, sorted((workspace / "models").iterdir())) if m.config.method == method)
-    larger = model.config.preprocessing.model_copy(update={"size": size})
-    model.config = model.config.model_copy(update={"preprocessing": larger})
+    (network,) = model.config.networks
+    larger = network.model_copy(update={"preprocessing": network.preprocessing.model_copy(update={"size": size})})
+    model.config = model.config.model_copy(update={"networks": (larger,)})
     return model
 
 

@@ -3,7 +3,7 @@ import pyarrow as pa
 import torch
 
 from tasks.features.descriptors import descriptor_column, descriptors_from
-from tasks.images.loader import load_pixels
+from tasks.images.loader import load_inputs
 from tasks.training.embedders import through_head, through_network
 from tests.tasks.images.making import encode, noise
 from tests.tasks.model.making import random, tiny_model, tiny_projection
@@ -31,10 +31,10 @@ def test_through_the_network_every_image_keeps_its_place_and_gradient() -> None:
     model, paths = tiny_model().train(), [str(row) for row in range(6)]
     embed = through_network(model, paths, read, device=torch.device("cpu"), workers=2, chunk=2)
     embedding_BD = embed(ROWS)
-    alone = [model(load_pixels(str(row), read, model.config.preprocessing)[None])[0] for row in ROWS]
+    alone = [model.embed_one(load_inputs(str(row), read, model.config.preprocessings)) for row in ROWS]
     torch.testing.assert_close(embedding_BD, torch.stack(alone), atol=1e-6, rtol=0)
     embedding_BD[:, 0].sum().backward()
-    assert model.backbone.convolution.weight.grad.abs().sum() > 0
+    assert model.backbones[0].convolution.weight.grad.abs().sum() > 0
 
 
 def test_a_batch_in_chunks_has_the_gradients_of_the_whole_batch() -> None:

@@ -47,7 +47,7 @@ class FakeData:
 
     def new_model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool) -> SceneModel:
         settings = {"method": method, "finetuned": finetuned, "dimension": head.dimension}
-        return SceneModel(tiny_config(pooling).model_copy(update=settings), TinyBackbone(), head)
+        return SceneModel(tiny_config(pooling).model_copy(update=settings), [TinyBackbone()], head)
 
 
 @pytest.mark.parametrize("method", ["v_v", "vt_v", "wsabie"])
