@@ -32,7 +32,7 @@ def measure(paths: list[str], args: argparse.Namespace) -> None:
     """Print the seconds of a refresh and of its bare passes, and the overhead."""
     device = choose_device(args.device)
     model = scene_model(args.size, PoolingConfig(kind="rmac_mean")).to(device).train()
-    loaded = {path: load_inputs(path, read, model.config.preprocessings) for path in paths}
+    loaded = {path: load_inputs(path, read, model.config.preprocessings)[0] for path in paths}
     shape = Counter(pixels_HWC.shape for pixels_HWC in loaded.values()).most_common(1)[0][0]
     paths = [path for path in paths if loaded[path].shape == shape]  # so that a bare pass is a single batch
     embed = through_network(model, paths, read, device=device, workers=args.workers, chunk=len(paths))

@@ -157,6 +157,7 @@ def test_settings_that_a_page_names_exist(page: Path) -> None:
         if found and not FILE.fullmatch(found[1]) and not found[1].endswith((".txt", ".csv")):
             value: Any = Config()
             for part in found[1].split("."):
+                value = value[0] if isinstance(value, tuple) else value
                 assert part in type(value).model_fields, span
                 value = getattr(value, part)
             if found[2]:

@@ -62,7 +62,7 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
         "champion",
         "to_champion",
         "warning",
-        "network",
+        "networks",
         "report",
         "problem_counts",
         "stages",
