@@ -29,15 +29,15 @@ def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[st
     for method in sorted(config.candidates, key=lambda method: method not in {"regression", "untrained"}):
         data = training_data(run, prepared, *config.poolings(method))
         if method == "untrained":
-            trained[method] = run(train_untrained, data, config.backbone, config.seed)
+            trained[method] = run(train_untrained, data, prepared.networks, config.seed)
         elif method == "regression":
             regression = fit_to_memory(run.workspace, config.regression, data.train_images)
-            trained[method] = run(train_regression_head, data, config.backbone, regression, config.seed)
+            trained[method] = run(train_regression_head, data, prepared.networks, regression, config.seed)
         else:
             settings = triplet_settings[method].resolved(method)
             beat = score_to_beat(run.workspace, trained, settings) if config.stop_hopeless else None
             trained[method] = run(
-                train_triplet_head, data, neighbours, config.backbone, method, settings, config.seed, beat
+                train_triplet_head, data, neighbours, prepared.networks, method, settings, config.seed, beat
             )
     return {method: trained[method] for method in config.candidates}
 

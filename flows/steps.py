@@ -15,7 +15,7 @@ from tasks.evaluation.inputs import EvaluationData
 from tasks.evaluation.task import Evaluation, evaluate, read_evaluation, write_report
 from tasks.features.config import FeaturesConfig
 from tasks.features.task import extract_features, features_of, weights_digest
-from tasks.model.config import PoolingConfig, features_file
+from tasks.model.config import NetworkConfig, PoolingConfig, features_file
 from tasks.training.config import BASELINE_POOLINGS
 
 
@@ -30,16 +30,21 @@ class Prepared:
     vocabulary: Artifact
     split: str
     reference: str
-    networks: tuple[FeaturesConfig, ...]
+    described: tuple[FeaturesConfig, ...]
     features: Mapping[str, tuple[Artifact, ...]]  # of each network
     workspace: Workspace
+
+    @property
+    def networks(self) -> tuple[NetworkConfig, ...]:
+        """The networks that the features are of."""
+        return tuple(config.network for config in self.described)
 
     def pooled(self, split: str, *poolings: PoolingConfig) -> tuple[Artifact, ...]:
         """Narrow the features of a split to these poolings and the networks that they join."""
         return tuple(
             narrow(self.workspace, artifact, *map(features_file, joined))
-            for artifact, network in zip(self.features[split], self.networks, strict=True)
-            if (joined := [pooling for pooling in poolings if pooling in network.poolings])
+            for artifact, config in zip(self.features[split], self.described, strict=True)
+            if (joined := [pooling for pooling in poolings if pooling in config.poolings])
         )
 
 
@@ -54,22 +59,22 @@ def prepare(run: Runner, collection: Artifact, split: str, config: Config, refer
     captions = narrow(run.workspace, collection, f"captions/{reference}.parquet")
     vocabulary = run(build_vocabulary, captions, config.captions, reference)
     require_shared_words(run.workspace, vocabulary)
-    networks = features_of(config.backbone, config.all_poolings())
-    weights = [weights_digest(network.backbone) for network in networks]
+    wanted = features_of(config.backbone, config.all_poolings())
+    weights = [weights_digest(each.network.backbone) for each in wanted]
     features = {
         part: tuple(
             run(
                 extract_features,
                 narrow(run.workspace, collection, f"captioned/{part}.parquet"),
                 part,
-                network,
+                each,
                 digest,
             )
-            for network, digest in zip(networks, weights, strict=True)
+            for each, digest in zip(wanted, weights, strict=True)
         )
         for part in dict.fromkeys((reference, split))
     }
-    return Prepared(collection, vocabulary, split, reference, networks, features, run.workspace)
+    return Prepared(collection, vocabulary, split, reference, wanted, features, run.workspace)
 
 
 def report_on(

@@ -39,7 +39,7 @@ def embed_table(run: StageRun, images: Artifact, file: str, model: ModelRef, rec
                 paths,
                 run.reader(table),
                 device=choose_device(
-                    run.runtime.device, *(each.backbone.precision for each in network.config.networks)
+                    run.runtime.device, *(backbone.precision for backbone in network.config.backbones)
                 ),
                 batch_size=run.runtime.batch_size,
                 workers=run.runtime.workers,
@@ -61,8 +61,7 @@ def embed_split(
     network = load(run.workspace.root / model.path)
     digests = read_table(run.open(images) / f"captioned/{split}.parquet")["sha256"].to_pylist()
     config = network.config
-    backbones = [network.backbone for network in config.networks]
-    descriptors = load_descriptors([*map(run.open, features)], digests, config.pooling, backbones)
+    descriptors = load_descriptors([*map(run.open, features)], digests, config.pooling, config.backbones)
     schema = _schema(config.dimension, recipe)
     with table_writer(run.folder / FILE, schema) as write:
         write(_rows(digests, project(network.head, descriptors).numpy(), schema))

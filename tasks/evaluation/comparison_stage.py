@@ -98,7 +98,6 @@ def _difference(
 def _embed(features: Sequence[Path], images: pa.Table, model: SceneModel) -> np.ndarray:
     """Return embedding_ND of a split's images, rounded as embeddings are stored."""
     config = model.config
-    backbones = [network.backbone for network in config.networks]
-    descriptors = load_descriptors(features, images["sha256"].to_pylist(), config.pooling, backbones)
+    descriptors = load_descriptors(features, images["sha256"].to_pylist(), config.pooling, config.backbones)
     embedding_ND: np.ndarray = project(model.head, descriptors).numpy()
     return embedding_ND.astype(np.float16).astype(np.float32)

@@ -2,8 +2,7 @@
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tasks.images.config import Preprocessing
-from tasks.model.config import BackboneConfig, PoolingConfig
+from tasks.model.config import NetworkConfig, PoolingConfig
 
 
 class FeaturesConfig(BaseModel):
@@ -11,6 +10,5 @@ class FeaturesConfig(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
-    backbone: BackboneConfig = Field(description="The frozen network.")
-    preprocessing: Preprocessing = Field(description="How an image becomes its input.")
+    network: NetworkConfig = Field(description="The frozen network.")
     poolings: tuple[PoolingConfig, ...] = Field(description="The poolings to compute.")

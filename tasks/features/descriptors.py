@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from tasks.model.architectures import block_channels
-from tasks.model.config import BackboneConfig, PoolingConfig, features_file, networks_for
+from tasks.model.config import BackboneConfig, PoolingConfig, features_file, joined
 from tasks.model.head import Head
 
 SCHEMA = pa.schema([("sha256", pa.string()), ("descriptor", pa.large_list(pa.float16()))])
@@ -67,12 +67,11 @@ def load_descriptors(
 
     Those of several networks are joined as `describe` joins them.
     """
-    joined = networks_for(pooling, backbones)
-    channels_of = [block_channels([backbone], pooling) for backbone in joined]
+    channels_of = [block_channels([backbone], pooling) for backbone in joined(backbones, pooling)]
     blocks = sum(map(len, channels_of))
     parts = [
         (_load(folder, sha256_N, pooling, sum(channels)), math.sqrt(len(channels) / blocks))
-        for folder, channels in zip(folders[: len(joined)], channels_of, strict=True)
+        for folder, channels in zip(folders[: len(channels_of)], channels_of, strict=True)
     ]
     first = parts[0][0]
     if len(parts) == 1:

@@ -39,12 +39,12 @@ def extract_split(
         paths = [path_of[sha256] for sha256 in digests]
         on_step = stack.enter_context(progress(f"features of {split}", len(paths)))
         for batch in extract(
-            create_backbone(config.backbone),
+            create_backbone(config.network.backbone),
             tuple(recipes),
             paths,
             run.reader(table),
-            config.preprocessing,
-            device=choose_device(run.runtime.device, config.backbone.precision),
+            config.network.preprocessing,
+            device=choose_device(run.runtime.device, config.network.backbone.precision),
             batch_size=run.runtime.batch_size,
             workers=run.runtime.workers,
         ):

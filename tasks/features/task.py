@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from storage.artifacts import Artifact
 from tasks.caching import StageRun, stage
 from tasks.features.config import FeaturesConfig
-from tasks.model.config import BackboneConfig, PoolingConfig, networks_for
+from tasks.model.config import BackboneConfig, PoolingConfig, joined
 from tasks.model.weights import weights_digest
 
 __all__ = ["extract_features", "features_of", "weights_digest"]
@@ -13,15 +13,12 @@ __all__ = ["extract_features", "features_of", "weights_digest"]
 
 def features_of(backbones: Sequence[BackboneConfig], poolings: Sequence[PoolingConfig]) -> tuple[FeaturesConfig, ...]:
     """Return the features of each network that these poolings need."""
-    from tasks.model.architectures import preprocessings_of
+    from tasks.model.architectures import networks_of
 
+    networks = networks_of(backbones)
     return tuple(
-        FeaturesConfig(
-            backbone=backbone,
-            preprocessing=preprocessing,
-            poolings=tuple(each for each in poolings if backbone in networks_for(each, backbones)),
-        )
-        for backbone, preprocessing in zip(backbones, preprocessings_of(backbones), strict=True)
+        FeaturesConfig(network=each, poolings=tuple(wanted for wanted in poolings if each in joined(networks, wanted)))
+        for each in networks
     )
 
 
@@ -33,8 +30,5 @@ def extract_features(run: StageRun, images: Artifact, split: str, config: Featur
     """
     from tasks.features.stage import extract_split
 
-    recipes = {
-        pooling: extract_features.key(config.backbone, config.preprocessing, pooling, weights)
-        for pooling in config.poolings
-    }
+    recipes = {pooling: extract_features.key(config.network, pooling, weights) for pooling in config.poolings}
     extract_split(run, images, split, config, recipes)

@@ -9,7 +9,7 @@ import torch
 from tasks.errors import InputError
 from tasks.images.config import Preprocessing
 from tasks.model.backbone import Architecture, Backbone, Weights
-from tasks.model.config import TIMM, BackboneConfig, PoolingConfig, networks_for
+from tasks.model.config import TIMM, BackboneConfig, NetworkConfig, PoolingConfig, joined
 from tasks.model.convnets import CONVNETS
 from tasks.model.pooling import blocks
 from tasks.model.weights import read_weights, weights_file
@@ -47,13 +47,19 @@ def _build_pretrained(build: Callable[[Weights | None], Backbone], path: Path) -
         ) from error
 
 
-def preprocessings_of(backbones: Sequence[BackboneConfig]) -> tuple[Preprocessing, ...]:
-    """Return the preprocessing of each of a model's networks; images are decoded once, for the largest."""
-    each = [preprocessing_of(config) for config in backbones]
-    largest = max(preprocessing.size for preprocessing in each)
+def networks_of(backbones: Sequence[BackboneConfig]) -> tuple[NetworkConfig, ...]:
+    """Return the networks of a model with the input of each; images are decoded once, for the largest."""
+    inputs = [preprocessing_of(backbone) for backbone in backbones]
+    largest = max(preprocessing.size for preprocessing in inputs)
     return tuple(
-        preprocessing.model_copy(update={"decoded_size": None if preprocessing.size == largest else largest})
-        for preprocessing in each
+        NetworkConfig(
+            backbone=backbone,
+            preprocessing=preprocessing.model_copy(
+                update={"decoded_size": None if preprocessing.size == largest else largest}
+            ),
+            licence=architecture_of(backbone).licence,
+        )
+        for backbone, preprocessing in zip(backbones, inputs, strict=True)
     )
 
 
@@ -72,9 +78,7 @@ def preprocessing_of(config: BackboneConfig) -> Preprocessing:
 
 def block_channels(backbones: Sequence[BackboneConfig], pooling: PoolingConfig) -> tuple[int, ...]:
     """Return the number of channels of each block of the networks' joined descriptor; their sum is C."""
-    return tuple(
-        channels for config in networks_for(pooling, backbones) for channels in _block_channels(config, pooling)
-    )
+    return tuple(channels for config in joined(backbones, pooling) for channels in _block_channels(config, pooling))
 
 
 def _block_channels(config: BackboneConfig, pooling: PoolingConfig) -> tuple[int, ...]:

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal, cast
+from typing import Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
 from tasks.images.config import Preprocessing
+
+T = TypeVar("T")
 
 CONFIG = "config.json"
 Precision = Literal["float32", "bfloat16"]
@@ -84,6 +86,7 @@ class NetworkConfig(BaseModel):
     backbone: BackboneConfig = Field(description="The network.")
     preprocessing: Preprocessing = Field(description="How an image becomes the network's input.")
     licence: str = Field(default="", description="The licence of its published weights, where it is known.")
+    finetuned: bool = Field(default=False, description="Whether its weights were trained further.")
 
 
 class ModelConfig(BaseModel):
@@ -96,7 +99,6 @@ class ModelConfig(BaseModel):
     pooling: PoolingConfig = Field(description="How feature maps become descriptors.")
     channels: int = Field(description="Number of channels of a descriptor, C.")
     dimension: int = Field(description="Number of dimensions of the embedding, D.")
-    finetuned: bool = Field(default=False, description="Whether the network's weights were trained too.")
     landmarks: int = Field(default=0, description="Training images in a kernel head; 0: the head is no kernel.")
     scaled: bool = Field(default=False, description="Whether the head centres and scales descriptors, nothing more.")
 
@@ -110,14 +112,24 @@ class ModelConfig(BaseModel):
         return {**{name: value for name, value in values.items() if name not in network}, "networks": [network]}
 
     @property
+    def finetuned(self) -> bool:
+        """Whether the weights of a network were trained further."""
+        return any(network.finetuned for network in self.networks)
+
+    @property
+    def backbones(self) -> tuple[BackboneConfig, ...]:
+        """The networks by name and size."""
+        return tuple(network.backbone for network in self.networks)
+
+    @property
     def preprocessings(self) -> tuple[Preprocessing, ...]:
         """How an image becomes the input of each network."""
         return tuple(network.preprocessing for network in self.networks)
 
 
-def networks_for(pooling: PoolingConfig, backbones: Sequence[BackboneConfig]) -> tuple[BackboneConfig, ...]:
+def joined(networks: Sequence[T], pooling: PoolingConfig) -> tuple[T, ...]:
     """Return the networks whose descriptors a pooling joins: all, but only the first for the regions of R-MAC."""
-    return tuple(backbones[:1] if pooling.kind.startswith("rmac") else backbones)
+    return tuple(networks[:1] if pooling.kind.startswith("rmac") else networks)
 
 
 def features_file(pooling: PoolingConfig) -> str:

@@ -97,7 +97,7 @@ def _model(content: CardContent) -> str:
     source = "learned from captions" if content.trained else "of an untrained network's features"
     return (
         f"An image embedding, {source}, in which images of similar scenes are close. "
-        f"{'; '.join(map(_network, model.networks))}; {'fine-tuned' if model.finetuned else 'frozen'}; "
+        f"{'; '.join(map(_network, model.networks))}; "
         f"pooling `{model.pooling.kind}`; {head}; "
         f"{model.dimension:,} dimensions, unit length. {words}"
     )
@@ -105,8 +105,9 @@ def _model(content: CardContent) -> str:
 
 def _network(network: NetworkConfig) -> str:
     return (
-        f"Backbone `{network.backbone.name}` ({_plain(describe_licence(network.licence))}), images at "
-        f"{network.preprocessing.size} pixels on the longer side"
+        f"Backbone `{network.backbone.name}` ({_plain(describe_licence(network.licence))}), "
+        f"{'fine-tuned' if network.finetuned else 'frozen'}, images at {network.preprocessing.size} pixels on the longer "
+        "side"
     )
 
 

@@ -18,8 +18,8 @@ from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
 from tasks.features.descriptors import Descriptors, load_descriptors
 from tasks.metrics.truth import Truth, make_truth
-from tasks.model.architectures import architecture_of, block_channels, create_backbone, preprocessings_of
-from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig, networks_for
+from tasks.model.architectures import block_channels, create_backbone
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig, joined
 from tasks.model.head import Head, Kernel, Scaling
 from tasks.model.methods import LABELS
 from tasks.model.saving import save
@@ -34,7 +34,11 @@ class LoadedData:
 
     run: StageRun
     data: TrainingData
-    backbones: tuple[BackboneConfig, ...]
+    networks: tuple[NetworkConfig, ...]
+
+    @property
+    def _backbones(self) -> tuple[BackboneConfig, ...]:
+        return tuple(network.backbone for network in self.networks)
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
@@ -75,39 +79,39 @@ class LoadedData:
 
     def _descriptors(self, features: Sequence[Artifact], images: pa.Table, pooling: PoolingConfig) -> Descriptors:
         folders = [self.run.open(artifact) for artifact in features]
-        return load_descriptors(folders, images["sha256"].to_pylist(), pooling, self.backbones)
+        return load_descriptors(folders, images["sha256"].to_pylist(), pooling, self._backbones)
 
     def block_channels(self, pooling: PoolingConfig) -> tuple[int, ...]:
         """Return the number of channels of each block of a pooling's descriptors."""
-        return block_channels(self.backbones, pooling)
+        return block_channels(self._backbones, pooling)
 
     def new_model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool = False) -> SceneModel:
         """Build a model from the pretrained backbones and a head."""
-        backbones = networks_for(pooling, self.backbones)
+        networks = [
+            network.model_copy(update={"finetuned": network.finetuned or finetuned})
+            for network in joined(self.networks, pooling)
+        ]
         config = ModelConfig(
             method=method,
-            networks=tuple(
-                NetworkConfig(
-                    backbone=backbone.model_copy(update={"weights": None}),
-                    preprocessing=preprocessing,
-                    licence=architecture_of(backbone).licence,
-                )
-                for backbone, preprocessing in zip(self.backbones, preprocessings_of(self.backbones), strict=True)
-            )[: len(backbones)],
+            networks=tuple(each.model_copy(update={"backbone": _without_path(each.backbone)}) for each in networks),
             pooling=pooling,
             channels=sum(self.block_channels(pooling)),
             dimension=head.dimension,
-            finetuned=finetuned,
             landmarks=len(head.landmark_MC) if isinstance(head, Kernel) else 0,
             scaled=isinstance(head, Scaling),
         )
-        return SceneModel(config, [create_backbone(backbone) for backbone in backbones], head)
+        return SceneModel(config, [create_backbone(network.backbone) for network in networks], head)
 
 
-def run_parameters(backbones: Sequence[BackboneConfig], seed: int, config: BaseModel | None = None) -> dict[str, Any]:
+def _without_path(backbone: BackboneConfig) -> BackboneConfig:
+    return backbone.model_copy(update={"weights": None})
+
+
+def run_parameters(networks: Sequence[NetworkConfig], seed: int, config: BaseModel | None = None) -> dict[str, Any]:
     """Return the parameters that a training run logs to MLflow."""
-    networks = [backbone.model_dump() for backbone in backbones]
-    parameters = {"backbone": networks[0] if len(networks) == 1 else dict(enumerate(networks, start=1)), "seed": seed}
+    backbones = [network.backbone.model_dump() for network in networks]
+    backbone = backbones[0] if len(backbones) == 1 else dict(enumerate(backbones, start=1))
+    parameters: dict[str, Any] = {"backbone": backbone, "seed": seed}
     return parameters if config is None else {**parameters, "training": config.model_dump()}
 
 

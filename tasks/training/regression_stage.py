@@ -11,7 +11,7 @@ from storage.tracking import training_run
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf_from
 from tasks.features.descriptors import project
-from tasks.model.config import BackboneConfig
+from tasks.model.config import NetworkConfig
 from tasks.model.device import choose_device
 from tasks.model.head import Head, Kernel, Projection
 from tasks.model.methods import LABELS
@@ -25,10 +25,10 @@ METHOD = "regression"
 
 
 def train(
-    run: StageRun, data: TrainingData, backbones: tuple[BackboneConfig, ...], config: RegressionConfig, seed: int
+    run: StageRun, data: TrainingData, networks: tuple[NetworkConfig, ...], config: RegressionConfig, seed: int
 ) -> None:
     """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
-    loaded = LoadedData(run, data, backbones)
+    loaded = LoadedData(run, data, networks)
     train_NC = loaded.train_descriptors(config.pooling).single()
     validation = loaded.validation_descriptors(config.pooling)
     solver = _solver(config, len(train_NC))
@@ -36,7 +36,7 @@ def train(
         training_run(run.workspace, loaded.page(METHOD), run.work / "run_id") as log,
         progress(f"{LABELS[METHOD]} of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
     ):
-        log.params({**run_parameters(backbones, seed, config), "solver": solver})
+        log.params({**run_parameters(networks, seed, config), "solver": solver})
 
         def score(head: Head) -> float:
             on_step(1)
@@ -45,7 +45,7 @@ def train(
             return loaded.truth.ndcg_auc(project(head, validation).numpy())
 
         space = caption_space(tfidf_from(loaded.tfidf_table), config.topics, seed)
-        device = choose_device(run.runtime.device, *(each.precision for each in backbones))
+        device = choose_device(run.runtime.device, *(network.backbone.precision for network in networks))
         fit = _fit(train_NC, space.target_NT, config, loaded.block_channels(config.pooling), seed, device, score)
         reach(FaultPoint.CANDIDATE_TRAINED, run.work)
         best = fit.scores[fit.penalty]

@@ -11,7 +11,7 @@ from storage.tables import read_table
 from storage.workspace import Workspace
 from tasks.caching import StageRun, stage
 from tasks.errors import InputError
-from tasks.model.config import BackboneConfig
+from tasks.model.config import NetworkConfig
 from tasks.model.methods import LABELS
 from tasks.training.config import RegressionConfig, TripletConfig, TripletMethod
 from tasks.training.inputs import TrainingData
@@ -28,7 +28,7 @@ def train_triplet_head(
     run: StageRun,
     data: TrainingData,
     neighbours: Artifact,
-    backbones: tuple[BackboneConfig, ...],
+    networks: tuple[NetworkConfig, ...],
     method: TripletMethod,
     config: TripletConfig,
     seed: int,
@@ -40,25 +40,25 @@ def train_triplet_head(
     """
     from tasks.training.triplet_stage import train
 
-    train(run, data, neighbours, backbones, method, config, seed, beat)
+    train(run, data, neighbours, networks, method, config, seed, beat)
 
 
 @stage("training", libraries=("nltk", "numpy", "scikit-learn", "scipy", "torch", "torchvision", "timm"))
 def train_regression_head(
-    run: StageRun, data: TrainingData, backbones: tuple[BackboneConfig, ...], config: RegressionConfig, seed: int
+    run: StageRun, data: TrainingData, networks: tuple[NetworkConfig, ...], config: RegressionConfig, seed: int
 ) -> None:
     """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
     from tasks.training.regression_stage import train
 
-    train(run, data, backbones, config, seed)
+    train(run, data, networks, config, seed)
 
 
 @stage("training", libraries=("nltk", "numpy", "scipy", "torch", "torchvision", "timm"))
-def train_untrained(run: StageRun, data: TrainingData, backbones: tuple[BackboneConfig, ...], seed: int) -> None:
+def train_untrained(run: StageRun, data: TrainingData, networks: tuple[NetworkConfig, ...], seed: int) -> None:
     """Make a model of the untrained baseline that is best on validation (METHOD.md 6) → model/ and training.json."""
     from tasks.training.untrained_stage import train
 
-    train(run, data, backbones, seed)
+    train(run, data, networks, seed)
 
 
 def fit_to_memory(workspace: Workspace, config: RegressionConfig, train_images: Artifact) -> RegressionConfig:

@@ -17,7 +17,7 @@ from tasks.embedding.embed import embed_images
 from tasks.errors import InputError
 from tasks.features.descriptors import project
 from tasks.images.loader import Refusal
-from tasks.model.config import BackboneConfig
+from tasks.model.config import NetworkConfig
 from tasks.model.device import choose_device
 from tasks.model.head import Projection
 from tasks.model.methods import LABELS
@@ -41,15 +41,15 @@ def train(
     run: StageRun,
     data: TrainingData,
     neighbours: Artifact,
-    backbones: tuple[BackboneConfig, ...],
+    networks: tuple[NetworkConfig, ...],
     method: TripletMethod,
     config: TripletConfig,
     seed: int,
     beat: int | None,
 ) -> None:
     """Train a method by triplets, starting from the features' PCA (METHOD.md 3–5) → model/ and training.json."""
-    loaded = LoadedData(run, data, backbones)
-    device = choose_device(run.runtime.device, *(each.precision for each in backbones))
+    loaded = LoadedData(run, data, networks)
+    device = choose_device(run.runtime.device, *(network.backbone.precision for network in networks))
     model = initial_model(loaded, method, config, seed)
     learner, validate = new_learner(loaded, model, config, device)
     table = read_table(run.open(neighbours) / "neighbours.parquet")
@@ -59,7 +59,7 @@ def train(
         training_run(run.workspace, loaded.page(method), run.work / "run_id") as log,
         progress(LABELS[method], config.refreshes) as on_step,
     ):
-        log.params(run_parameters(backbones, seed, config))
+        log.params(run_parameters(networks, seed, config))
         state = train_triplets(
             learner,
             relevance,

@@ -3,7 +3,7 @@
 from storage.tracking import training_run
 from tasks.caching import StageRun
 from tasks.features.descriptors import project
-from tasks.model.config import BackboneConfig
+from tasks.model.config import NetworkConfig
 from tasks.training.candidate import LoadedData, run_parameters, save_candidate
 from tasks.training.config import BLOCKS
 from tasks.training.inputs import TrainingData
@@ -12,11 +12,11 @@ from tasks.training.untrained import untrained_heads
 METHOD = "untrained"
 
 
-def train(run: StageRun, data: TrainingData, backbones: tuple[BackboneConfig, ...], seed: int) -> None:
+def train(run: StageRun, data: TrainingData, networks: tuple[NetworkConfig, ...], seed: int) -> None:
     """Choose the untrained baseline that is best on validation (METHOD.md 6) → model/ and training.json."""
-    loaded = LoadedData(run, data, backbones)
+    loaded = LoadedData(run, data, networks)
     with training_run(run.workspace, loaded.page(METHOD), run.work / "run_id") as log:
-        log.params(run_parameters(backbones, seed))
+        log.params(run_parameters(networks, seed))
         tried = [
             (loaded.truth.ndcg_auc(project(head, loaded.validation_descriptors(pooling)).numpy()), name, pooling, head)
             for name, pooling, head in untrained_heads(

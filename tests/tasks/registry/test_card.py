@@ -89,13 +89,14 @@ def test_it_says_what_the_model_is() -> None:
     card = write_card(content())
     assert card.startswith("# scenekin: regression\n")
     for part in (
-        "`efficientnet_lite0` (licence of its weights: apache-2.0), images at 224 pixels on the longer side; frozen",
+        "`efficientnet_lite0` (licence of its weights: apache-2.0), frozen, images at 224 pixels on the longer side;",
         "`blocks`",
         "6,000 training images",
         "512 dimensions",
     ):
         assert part in card.partition("## ")[0]
-    assert "side; fine-tuned" in write_card(content(model=MODEL.model_copy(update={"finetuned": True})))
+    networks = (MODEL.networks[0].model_copy(update={"finetuned": True}),)
+    assert "apache-2.0), fine-tuned" in write_card(content(model=MODEL.model_copy(update={"networks": networks})))
 
 
 def test_it_says_what_it_learned_from() -> None:

@@ -67,7 +67,9 @@ def train(workspace: Workspace, method: str, seed: int) -> Artifact:
         channels=1280,
         dimension=DIMENSION,
     )
-    model = SceneModel(config, [create_backbone(config.networks[0].backbone, pretrained=False)], tiny_projection(1280, DIMENSION))
+    model = SceneModel(
+        config, [create_backbone(config.networks[0].backbone, pretrained=False)], tiny_projection(1280, DIMENSION)
+    )
     with training_run(
         workspace,
         RunPage(method, method, "photos", "/photos", "d", f"key {seed}"),

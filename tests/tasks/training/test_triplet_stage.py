@@ -46,8 +46,10 @@ class FakeData:
     validation_images = train_images
 
     def new_model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool) -> SceneModel:
-        settings = {"method": method, "finetuned": finetuned, "dimension": head.dimension}
-        return SceneModel(tiny_config(pooling).model_copy(update=settings), [TinyBackbone()], head)
+        config = tiny_config(pooling)
+        networks = (config.networks[0].model_copy(update={"finetuned": finetuned}),)
+        settings = {"method": method, "networks": networks, "dimension": head.dimension}
+        return SceneModel(config.model_copy(update=settings), [TinyBackbone()], head)
 
 
 @pytest.mark.parametrize("method", ["v_v", "vt_v", "wsabie"])
