@@ -1,17 +1,23 @@
 """Train the candidates of a configuration, and choose the best."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
-from flows.config import Config
+from flows.config import FINE_TUNED, Config
 from flows.results import CandidateMetrics, MethodMetrics
-from flows.steps import Prepared
+from flows.steps import Prepared, extract
 from storage.artifacts import Artifact, narrow
 from tasks.caching import Runner
 from tasks.evaluation.task import Evaluation, best_of
-from tasks.model.config import PoolingConfig
+from tasks.features.config import FeaturesConfig
+from tasks.features.task import features_of
+from tasks.model.config import PoolingConfig, joined
 from tasks.surrogate.task import find_neighbours
+from tasks.training.config import GAP
 from tasks.training.inputs import TrainingData
 from tasks.training.task import (
+    finetune,
+    finetuned_weights,
     fit_to_memory,
     score_to_beat,
     train_regression_head,
@@ -27,19 +33,42 @@ def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[st
     if not triplet_settings.keys().isdisjoint(config.candidates):
         neighbours = run(find_neighbours, narrow(run.workspace, prepared.vocabulary, "tfidf.parquet"), config.surrogate)
     for method in sorted(config.candidates, key=lambda method: method not in {"regression", "untrained"}):
-        data = training_data(run, prepared, *config.poolings(method))
-        if method == "untrained":
-            trained[method] = run(train_untrained, data, prepared.networks, config.seed)
-        elif method == "regression":
-            regression = fit_to_memory(run.workspace, config.regression, data.train_images)
-            trained[method] = run(train_regression_head, data, prepared.networks, regression, config.seed)
-        else:
-            settings = triplet_settings[method].resolved(method)
-            beat = score_to_beat(run.workspace, trained, settings) if config.stop_hopeless else None
-            trained[method] = run(
-                train_triplet_head, data, neighbours, prepared.networks, method, settings, config.seed, beat
-            )
+        source = prepared_for(run, prepared, method, config)
+        data = training_data(run, source, *config.poolings(method))
+        match method:
+            case "untrained":
+                trained[method] = run(train_untrained, data, prepared.networks, config.seed)
+            case "regression" | "finetuned" | "joined":
+                regression = fit_to_memory(run.workspace, config.regression, data.train_images)
+                trained[method] = run(train_regression_head, data, source.networks, regression, config.seed, method)
+            case _:
+                settings = triplet_settings[method].resolved(method)
+                networks = joined(prepared.networks, settings.pooling)
+                beat = score_to_beat(run.workspace, trained, settings) if config.stop_hopeless else None
+                trained[method] = run(
+                    train_triplet_head, data, neighbours, networks, method, settings, config.seed, beat
+                )
     return {method: trained[method] for method in config.candidates}
+
+
+def prepared_for(run: Runner, prepared: Prepared, method: str, config: Config) -> Prepared:
+    """Return the features that a candidate is trained on; for `finetuned` and `joined`, a network is fine-tuned first."""
+    if method not in FINE_TUNED:
+        return prepared
+    (frozen,) = features_of(config.fine_tuned_backbones(), (GAP,), beside=config.backbone)
+    data = training_data(run, with_features(run, prepared, frozen), GAP)
+    settings = config.finetuning.model_copy(update={"backbone": None})
+    weights = finetuned_weights(run.workspace, run(finetune, data, frozen.network, settings, config.seed))
+    backbone = frozen.network.backbone.model_copy(update={"weights": weights})
+    network = frozen.network.model_copy(update={"backbone": backbone, "finetuned": True})
+    tuned = with_features(run, prepared, FeaturesConfig(network=network, poolings=config.poolings(method)))
+    return tuned if method == "finetuned" else prepared.beside(tuned)
+
+
+def with_features(run: Runner, prepared: Prepared, described: FeaturesConfig) -> Prepared:
+    """Return the prepared collection with other features in the place of its own."""
+    features = {part: extract(run, prepared.collection, part, (described,)) for part in prepared.features}
+    return replace(prepared, described=(described,), features=features)
 
 
 def training_data(run: Runner, prepared: Prepared, *poolings: PoolingConfig) -> TrainingData:

@@ -1,7 +1,7 @@
 """All settings as one tree; a stage's key covers the part that the stage is given."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_serializer, field_validator, model_validator
 
@@ -13,9 +13,10 @@ from tasks.invalid import clauses
 from tasks.model.config import BackboneConfig, PoolingConfig
 from tasks.search.config import IndexConfig
 from tasks.surrogate.config import SurrogateConfig
-from tasks.training.config import BASELINE_POOLINGS, RegressionConfig, TripletConfig
+from tasks.training.config import BASELINE_POOLINGS, FineTuningConfig, RegressionConfig, TripletConfig
 
-Candidate = Literal["v_v", "vt_v", "wsabie", "regression", "untrained"]
+Candidate = Literal["v_v", "vt_v", "wsabie", "regression", "finetuned", "joined", "untrained"]
+FINE_TUNED = frozenset({"finetuned", "joined"})
 FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
 """Sections that earlier versions named otherwise; registered models keep their settings under these names."""
 
@@ -47,7 +48,7 @@ class Config(BaseModel):
     candidates: tuple[Candidate, ...] = Field(
         default=("v_v", "regression", "untrained"),
         min_length=1,
-        description="Methods to train and compare: v_v, vt_v, wsabie, regression, untrained.",
+        description=f"Methods to train and compare: {', '.join(get_args(Candidate))}.",
     )
     stop_hopeless: bool = Field(
         default=True,
@@ -60,6 +61,10 @@ class Config(BaseModel):
     )
     regression: RegressionConfig = Field(
         default=RegressionConfig(), description="Ridge regression from image features to captions."
+    )
+    finetuning: FineTuningConfig = Field(
+        default=FineTuningConfig(),
+        description="The network that finetuned uses alone, and joined beside those of backbone.",
     )
     index: IndexConfig = Field(default=IndexConfig(), description="How an index is stored.")
     runtime: Runtime = Field(default=Runtime(), description="Where and how fast stages run; never changes a result.")
@@ -109,7 +114,8 @@ class Config(BaseModel):
         """Return the poolings of a candidate's descriptors: one, but for `untrained` those that it chooses from."""
         if method == "untrained":
             return BASELINE_POOLINGS
-        return (self.regression.pooling if method == "regression" else self.triplet_settings()[method].pooling,)
+        triplets = self.triplet_settings().get(method)
+        return (self.regression.pooling if triplets is None else triplets.pooling,)
 
     def triplet_settings(self) -> dict[str, TripletConfig]:
         """Return the settings of each method that learns from triplets."""
@@ -118,7 +124,13 @@ class Config(BaseModel):
     def finetuned(self) -> frozenset[str]:
         """Return the candidates that train the backbone too and cannot use precomputed features."""
         methods = self.triplet_settings().items()
-        return frozenset(method for method, settings in methods if settings.backbone == "finetuned")
+        return FINE_TUNED | {method for method, settings in methods if settings.backbone == "finetuned"}
+
+    def fine_tuned_backbones(self) -> tuple[BackboneConfig, ...]:
+        """Return the network that a candidate fine-tunes, if one does."""
+        if FINE_TUNED.isdisjoint(self.candidates):
+            return ()
+        return (self.finetuning.backbone or self.backbone[0],)
 
     def result_settings(self) -> "Config":
         """Return the settings that can change a result; all others are left at their defaults."""

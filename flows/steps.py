@@ -1,7 +1,7 @@
 """Steps shared by flows: prepare a collection, evaluate candidates on a split and write the report."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from flows.config import Config
 from storage.artifacts import Artifact, narrow
@@ -39,6 +39,11 @@ class Prepared:
         """The networks that the features are of."""
         return tuple(config.network for config in self.described)
 
+    def beside(self, other: "Prepared") -> "Prepared":
+        """Add the features of another's networks."""
+        features = {part: (*self.features[part], *other.features[part]) for part in self.features}
+        return replace(self, described=(*self.described, *other.described), features=features)
+
     def pooled(self, split: str, *poolings: PoolingConfig) -> tuple[Artifact, ...]:
         """Narrow the features of a split to these poolings and the networks that they join."""
         return tuple(
@@ -59,22 +64,19 @@ def prepare(run: Runner, collection: Artifact, split: str, config: Config, refer
     captions = narrow(run.workspace, collection, f"captions/{reference}.parquet")
     vocabulary = run(build_vocabulary, captions, config.captions, reference)
     require_shared_words(run.workspace, vocabulary)
-    wanted = features_of(config.backbone, config.all_poolings())
-    weights = [weights_digest(each.network.backbone) for each in wanted]
-    features = {
-        part: tuple(
-            run(
-                extract_features,
-                narrow(run.workspace, collection, f"captioned/{part}.parquet"),
-                part,
-                each,
-                digest,
-            )
-            for each, digest in zip(wanted, weights, strict=True)
-        )
-        for part in dict.fromkeys((reference, split))
-    }
-    return Prepared(collection, vocabulary, split, reference, wanted, features, run.workspace)
+    described = features_of(config.backbone, config.all_poolings(), beside=config.fine_tuned_backbones())
+    features = {part: extract(run, collection, part, described) for part in dict.fromkeys((reference, split))}
+    return Prepared(collection, vocabulary, split, reference, described, features, run.workspace)
+
+
+def extract(
+    run: Runner, collection: Artifact, part: str, described: tuple[FeaturesConfig, ...]
+) -> tuple[Artifact, ...]:
+    """Compute the features of each network on the captioned images of a split."""
+    images = narrow(run.workspace, collection, f"captioned/{part}.parquet")
+    return tuple(
+        run(extract_features, images, part, config, weights_digest(config.network.backbone)) for config in described
+    )
 
 
 def report_on(

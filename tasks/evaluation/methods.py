@@ -23,6 +23,8 @@ LABELS = {
     "vt_v": TRAINED_LABELS["vt_v"],
     "vt_vt": "(V+T,V+T)",
     "regression": TRAINED_LABELS["regression"],
+    "finetuned": TRAINED_LABELS["finetuned"],
+    "joined": TRAINED_LABELS["joined"],
 }
 
 

@@ -11,11 +11,13 @@ from tasks.model.weights import weights_digest
 __all__ = ["extract_features", "features_of", "weights_digest"]
 
 
-def features_of(backbones: Sequence[BackboneConfig], poolings: Sequence[PoolingConfig]) -> tuple[FeaturesConfig, ...]:
-    """Return the features of each network that these poolings need."""
+def features_of(
+    backbones: Sequence[BackboneConfig], poolings: Sequence[PoolingConfig], beside: Sequence[BackboneConfig] = ()
+) -> tuple[FeaturesConfig, ...]:
+    """Return the features of each network that these poolings need; `beside` are other networks of the same model."""
     from tasks.model.architectures import networks_of
 
-    networks = networks_of(backbones)
+    networks = networks_of((*backbones, *beside))[: len(backbones)]
     return tuple(
         FeaturesConfig(network=each, poolings=tuple(wanted for wanted in poolings if each in joined(networks, wanted)))
         for each in networks

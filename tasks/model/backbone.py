@@ -1,7 +1,7 @@
 """The contract of every backbone: what it computes, how it is built, and the input that it expects."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -75,6 +75,10 @@ class Backbone(nn.Module, ABC):
     @abstractmethod
     def single_pass(self, images_BCHW: Tensor) -> Outputs:
         """Compute the outputs of one forward pass, without the horizontal flip."""
+
+    @abstractmethod
+    def stages(self) -> Sequence[nn.Module]:
+        """Return the parts that can be trained from the top, lowest first; parameters are defined in this order."""
 
     @abstractmethod
     def classify(self, map_BCHW: Tensor) -> Tensor | None:

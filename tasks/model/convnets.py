@@ -1,10 +1,13 @@
 """The convolutional networks that scenekin builds itself, with the weights that packages publish."""
 
+from collections.abc import Sequence
 from typing import Any, TypedDict
 
 from torch import Tensor, nn
 
 from tasks.model.backbone import Architecture, Backbone, Outputs, Weights
+
+STEM = ("conv1", "bn1", "relu", "maxpool")  # of a ResNet
 
 
 class _Colours(TypedDict):
@@ -23,7 +26,7 @@ class _ResNet(Backbone):
 
     def __init__(self, network: Any) -> None:
         super().__init__()
-        parts = ["conv1", "bn1", "relu", "maxpool", "layer1", "layer2", "layer3"]
+        parts = [*STEM, "layer1", "layer2", "layer3"]
         self.layers = nn.Sequential(*(getattr(network, part) for part in parts))
         self.last = network.layer4
         self.classifier = network.fc
@@ -32,6 +35,9 @@ class _ResNet(Backbone):
         inner_BCHW = self.layers(images_BCHW)
         map_BCHW = self.last(inner_BCHW)
         return Outputs(map_BCHW, (inner_BCHW,), self.classify(map_BCHW))
+
+    def stages(self) -> Sequence[nn.Module]:
+        return [*self.layers[len(STEM) :], self.last]
 
     def classify(self, map_BCHW: Tensor) -> Tensor:
         logit_BK: Tensor = self.classifier(map_BCHW.mean((2, 3)))
@@ -53,17 +59,23 @@ class _EfficientNet(Backbone):
         map_BCHW = self.network.bn2(self.network.conv_head(x_BCHW))
         return Outputs(map_BCHW, tuple(maps[-2:]), self.classify(map_BCHW))
 
+    def stages(self) -> Sequence[nn.Module]:
+        return [*self.network.blocks]
+
     def classify(self, map_BCHW: Tensor) -> Tensor:
         logit_BK: Tensor = self.network.classifier(map_BCHW.mean((2, 3)))
         return logit_BK
 
 
 def _loaded(backbone: Backbone, weights: Weights | None) -> Backbone:
-    """Load tensors in order; their shapes and the last parts of their names must match the network's.
+    """Load tensors by name or else in order; their shapes and the last parts of their names must match the network's.
 
     Publishers name the same layers differently but define them in the same order. Raises RuntimeError if they differ.
     """
     if weights is None:
+        return backbone
+    if weights.keys() == backbone.state_dict().keys():  # saved by scenekin
+        backbone.load_state_dict(weights)
         return backbone
     own, saved = list(backbone.state_dict().items()), list(weights.items())
     fits = len(saved) == len(own) and all(

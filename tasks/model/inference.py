@@ -3,6 +3,7 @@
 import copy
 import sys
 import warnings
+from collections.abc import Sequence
 from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any, TypeVar
@@ -62,7 +63,7 @@ class _Compiled(Backbone):
     def __init__(self, network: Backbone) -> None:
         super().__init__()
         self.mirror = network.mirror
-        self._classify = network.classify  # stays in torch, for its gradients
+        self._stages, self._classify = network.stages, network.classify  # stay in torch, for their gradients
         openvino = _openvino()
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FutureWarning)  # export takes minutes for dynamic shapes
@@ -80,6 +81,9 @@ class _Compiled(Backbone):
         results = self.compiled([images_BCHW.contiguous().numpy()], share_inputs=True)
         map_BCHW, *inner_BCHW, logit_BK = (torch.from_numpy(array) for array in results.values())
         return Outputs(map_BCHW, tuple(inner_BCHW), logit_BK)
+
+    def stages(self) -> Sequence[nn.Module]:
+        return self._stages()
 
     def classify(self, map_BCHW: Tensor) -> Tensor | None:
         return self._classify(map_BCHW)

@@ -5,5 +5,7 @@ LABELS = {
     "v_v": "(V,V)",
     "vt_v": "(V+T,V)",
     "regression": "regression",
+    "finetuned": "fine-tuned",
+    "joined": "frozen + fine-tuned",
     "untrained": "untrained",
 }

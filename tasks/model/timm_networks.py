@@ -1,6 +1,6 @@
 """Any network of timm that returns intermediate maps, with the input that it was trained with."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -9,7 +9,7 @@ from typing import Any, Literal, get_args
 
 import timm
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from tasks.errors import InputError
 from tasks.images.config import Interpolation
@@ -17,6 +17,7 @@ from tasks.model.backbone import Architecture, Backbone, Outputs, Weights
 from tasks.model.config import TIMM
 
 Layout = Literal["BCHW", "BHWC", "tokens"]
+OWN = "network."  # the prefix of a network's tensors in this class
 LARGEST, USUAL = 384, 224  # pixels; a network trained on larger images is given the usual size, if it accepts that
 
 
@@ -45,6 +46,10 @@ class TimmNetwork(Backbone):
         map_BCHW = final.permute(0, 3, 1, 2) if self.layout == "BHWC" else final
         has_last_layer = map_BCHW.shape[1] != last_BCHW.shape[1]
         return Outputs(map_BCHW, (inner_BCHW, last_BCHW) if has_last_layer else (inner_BCHW,), logit_BK)
+
+    def stages(self) -> Sequence[nn.Module]:
+        """Return the parts that end in an intermediate map: blocks of a transformer, stages of a CNN."""
+        return [self.network.get_submodule(stage["module"]) for stage in _stages(self.network)]
 
     def classify(self, map_BCHW: Tensor) -> Tensor | None:
         """Compute logit_BK from the last feature map; None for transformers, whose heads need tokens."""
@@ -123,6 +128,8 @@ def _layout(features: Tensor, height: int) -> Layout:
 def _build(name: str, accepted: _Input, weights: Weights | None) -> TimmNetwork:
     published: dict[str, Any] = {}
     if weights is not None:
+        if all(name.startswith(OWN) for name in weights):  # saved by scenekin
+            weights = {name.removeprefix(OWN): tensor for name, tensor in weights.items()}
         published = {"pretrained": True, "pretrained_cfg_overlay": {"state_dict": dict(weights)}}
     network: Any = timm.create_model(name, **accepted.options, **published)
     network.pretrained_cfg["state_dict"] = None  # timm would keep the tensors a second time
@@ -131,5 +138,11 @@ def _build(name: str, accepted: _Input, weights: Weights | None) -> TimmNetwork:
 
 def _reductions(network: Any) -> list[int]:
     """Return the stride of each intermediate map."""
+    return [stage["reduction"] for stage in _stages(network)]
+
+
+def _stages(network: Any) -> list[dict[str, Any]]:
+    """Return timm's description of each intermediate map."""
     info = network.feature_info
-    return [stage["reduction"] for stage in (info if isinstance(info, list) else info.get_dicts())]
+    stages: list[dict[str, Any]] = info if isinstance(info, list) else info.get_dicts()
+    return stages

@@ -104,11 +104,9 @@ def _model(content: CardContent) -> str:
 
 
 def _network(network: NetworkConfig) -> str:
-    return (
-        f"Backbone `{network.backbone.name}` ({_plain(describe_licence(network.licence))}), "
-        f"{'fine-tuned' if network.finetuned else 'frozen'}, images at {network.preprocessing.size} pixels on the longer "
-        "side"
-    )
+    name, licence = network.backbone.name, _plain(describe_licence(network.licence))
+    kind = "fine-tuned" if network.finetuned else "frozen"
+    return f"Backbone `{name}` ({licence}), {kind}, images at {network.preprocessing.size} pixels on the longer side"
 
 
 def _data(content: CardContent) -> str:

@@ -1,13 +1,15 @@
 """What all training stages share: loading their data, and saving the trained candidate."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import torch
 from pydantic import BaseModel
 
 from storage.artifacts import Artifact
@@ -16,6 +18,7 @@ from storage.tracking import RunPage
 from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf
 from tasks.captions.vocabulary import Vocabulary, vocabulary_from
+from tasks.errors import InputError
 from tasks.features.descriptors import Descriptors, load_descriptors
 from tasks.metrics.truth import Truth, make_truth
 from tasks.model.architectures import block_channels, create_backbone
@@ -101,6 +104,18 @@ class LoadedData:
             scaled=isinstance(head, Scaling),
         )
         return SceneModel(config, [create_backbone(network.backbone) for network in networks], head)
+
+
+@contextmanager
+def memory_errors(device: torch.device, setting: str, value: int) -> Iterator[None]:
+    """Raise InputError with the remedy if the device runs out of memory; training resumes from its checkpoint."""
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise InputError(
+            f"Training ran out of memory on {device}; lower {setting} (now {value}) or set runtime.device=cpu. Run the "
+            "same command to continue from the last checkpoint."
+        ) from error
 
 
 def _without_path(backbone: BackboneConfig) -> BackboneConfig:

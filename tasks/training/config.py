@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Self, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 
-from tasks.model.config import PoolingConfig
+from tasks.model.config import BackboneConfig, PoolingConfig
 
 TripletMethod = Literal["v_v", "vt_v", "wsabie"]
 ENTRY_BYTES = 22  # memory per entry of the full kernel: 20,000 images took 8.6 GB
@@ -83,6 +83,27 @@ class TripletConfig(BaseModel):
         text_rate = TripletConfig().text_learning_rate if method == "v_v" else self.text_rate
         values = {"learning_rate": self.rate, "text_learning_rate": text_rate, "per_query": self.shared}
         return self.model_copy(update=values)
+
+
+class FineTuningConfig(BaseModel):
+    """Training of a network's upper stages on the truncated SVD of tf-idf (METHOD.md 10)."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    backbone: BackboneConfig | None = Field(
+        default=None, description="The network to train further (default: the first one of backbone)."
+    )
+    stages: int = Field(default=4, ge=1, description="Upper stages of the network to train; lower ones stay frozen.")
+    epochs: int = Field(default=6, ge=1, description="Passes over the training images.")
+    batch: int = Field(default=64, ge=1, description="Images per update.")
+    learning_rate: float = Field(
+        default=3e-4, gt=0, le=1, description="Highest learning rate of the one-cycle schedule."
+    )
+    smallest_crop: float = Field(
+        default=0.5, gt=0, le=1, description="Least share of an image's area in a random crop."
+    )
+    dropout: float = Field(default=0.2, ge=0, lt=1, description="Share of the pooled features that is dropped.")
+    dimension: int = Field(default=512, ge=2, description="Dimensions of the caption vector that is predicted.")
 
 
 class RegressionConfig(BaseModel):

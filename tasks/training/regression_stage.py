@@ -21,11 +21,14 @@ from tasks.training.config import RegressionConfig
 from tasks.training.inputs import TrainingData
 from tasks.training.ridge import TEXT_CERTAINTY, RidgeFit, best_of, caption_space, kernel_ridge, linear_heads
 
-METHOD = "regression"
-
 
 def train(
-    run: StageRun, data: TrainingData, networks: tuple[NetworkConfig, ...], config: RegressionConfig, seed: int
+    run: StageRun,
+    data: TrainingData,
+    networks: tuple[NetworkConfig, ...],
+    config: RegressionConfig,
+    seed: int,
+    method: str,
 ) -> None:
     """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
     loaded = LoadedData(run, data, networks)
@@ -33,8 +36,8 @@ def train(
     validation = loaded.validation_descriptors(config.pooling)
     solver = _solver(config, len(train_NC))
     with (
-        training_run(run.workspace, loaded.page(METHOD), run.work / "run_id") as log,
-        progress(f"{LABELS[METHOD]} of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
+        training_run(run.workspace, loaded.page(method), run.work / "run_id") as log,
+        progress(f"{LABELS[method]} of {len(train_NC):,} images ({solver})", len(config.penalties)) as on_step,
     ):
         log.params({**run_parameters(networks, seed, config), "solver": solver})
 
@@ -52,7 +55,7 @@ def train(
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
         save_candidate(
             run,
-            loaded.new_model(METHOD, config.pooling, fit.head),
+            loaded.new_model(method, config.pooling, fit.head),
             loaded.vocabulary,
             log.run_id,
             best,

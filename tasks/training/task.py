@@ -13,7 +13,7 @@ from tasks.caching import StageRun, stage
 from tasks.errors import InputError
 from tasks.model.config import NetworkConfig
 from tasks.model.methods import LABELS
-from tasks.training.config import RegressionConfig, TripletConfig, TripletMethod
+from tasks.training.config import FineTuningConfig, RegressionConfig, TripletConfig, TripletMethod
 from tasks.training.inputs import TrainingData
 from tasks.training.memory import usable_memory
 
@@ -45,12 +45,20 @@ def train_triplet_head(
 
 @stage("training", libraries=("nltk", "numpy", "scikit-learn", "scipy", "torch", "torchvision", "timm"))
 def train_regression_head(
-    run: StageRun, data: TrainingData, networks: tuple[NetworkConfig, ...], config: RegressionConfig, seed: int
+    run: StageRun,
+    data: TrainingData,
+    networks: tuple[NetworkConfig, ...],
+    config: RegressionConfig,
+    seed: int,
+    method: str = "regression",
 ) -> None:
-    """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json."""
+    """Fit ridge regression from features to the truncated SVD of tf-idf (METHOD.md 9) → model/ and training.json.
+
+    `method` is `finetuned` or `joined` if a network was fine-tuned.
+    """
     from tasks.training.regression_stage import train
 
-    train(run, data, networks, config, seed)
+    train(run, data, networks, config, seed, method)
 
 
 @stage("training", libraries=("nltk", "numpy", "scipy", "torch", "torchvision", "timm"))
@@ -59,6 +67,22 @@ def train_untrained(run: StageRun, data: TrainingData, networks: tuple[NetworkCo
     from tasks.training.untrained_stage import train
 
     train(run, data, networks, seed)
+
+
+@stage(
+    "finetuning",
+    libraries=("nltk", "numpy", "pillow", "pillow-heif", "scikit-learn", "scipy", "torch", "torchvision", "timm"),
+)
+def finetune(run: StageRun, data: TrainingData, network: NetworkConfig, config: FineTuningConfig, seed: int) -> None:
+    """Train a network's upper stages to predict caption vectors (METHOD.md 10) → weights.safetensors, training.json."""
+    from tasks.training.finetuning_stage import finetune as run_finetuning
+
+    run_finetuning(run, data, network, config, seed)
+
+
+def finetuned_weights(workspace: Workspace, finetuning: Artifact) -> str:
+    """Return the path of the weights that a fine-tuning left."""
+    return str(folder_of(workspace, finetuning) / "weights.safetensors")
 
 
 def fit_to_memory(workspace: Workspace, config: RegressionConfig, train_images: Artifact) -> RegressionConfig:

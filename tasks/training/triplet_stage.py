@@ -1,7 +1,6 @@
 """The work of the stages that train by triplets: a projection or the whole network, with or without text."""
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from typing import cast
 
 import torch
@@ -25,7 +24,7 @@ from tasks.model.scene_model import SceneModel
 from tasks.model.whitening import pca_whitening, sample_regions
 from tasks.progress import progress
 from tasks.surrogate.neighbours import neighbours_from
-from tasks.training.candidate import LoadedData, run_parameters, save_candidate
+from tasks.training.candidate import LoadedData, memory_errors, run_parameters, save_candidate
 from tasks.training.config import TripletConfig, TripletMethod
 from tasks.training.embedders import Embed, through_head, through_network, through_text
 from tasks.training.inputs import TrainingData
@@ -55,7 +54,7 @@ def train(
     table = read_table(run.open(neighbours) / "neighbours.parquet")
     relevance = Relevance(neighbours_from(table), loaded.tfidf_table["copy_group"].to_numpy())
     with (
-        memory_errors(device, run.runtime.batch_size),
+        memory_errors(device, "runtime.batch_size", run.runtime.batch_size),
         training_run(run.workspace, loaded.page(method), run.work / "run_id") as log,
         progress(LABELS[method], config.refreshes) as on_step,
     ):
@@ -79,18 +78,6 @@ def train(
         text_VT = None if learner.text is None else learner.text.text_VD.detach().cpu().numpy()
         facts = _facts(state, config, beat)
         save_candidate(run, model, loaded.vocabulary, log.run_id, state.best_score, facts, text_VT=text_VT)
-
-
-@contextmanager
-def memory_errors(device: torch.device, batch_size: int) -> Iterator[None]:
-    """Raise InputError with the remedy if the device runs out of memory; training resumes from its checkpoint."""
-    try:
-        yield
-    except torch.OutOfMemoryError as error:
-        raise InputError(
-            f"Training ran out of memory on {device}; lower runtime.batch_size (now {batch_size}) or set "
-            "runtime.device=cpu. Run the same command to continue from the last refresh."
-        ) from error
 
 
 def _facts(state: TrainingState, config: TripletConfig, beat: int | None) -> dict[str, object]:

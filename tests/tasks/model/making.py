@@ -1,5 +1,7 @@
 """Small models for tests where the backbone is not the subject."""
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 
@@ -34,6 +36,9 @@ class TinyBackbone(Backbone):
         inner_BCHW = self.norm(self.convolution(images_BCHW))
         map_BCHW = inner_BCHW.relu()
         return Outputs(map_BCHW, (inner_BCHW,), self.classify(map_BCHW))
+
+    def stages(self) -> Sequence[nn.Module]:
+        return [self.convolution]
 
     def classify(self, map_BCHW: Tensor) -> Tensor:
         return map_BCHW.mean((2, 3))

@@ -16,9 +16,9 @@ from tasks.features.descriptors import Descriptors, descriptor_column, descripto
 from tasks.model.config import PoolingConfig
 from tasks.model.head import Head
 from tasks.model.scene_model import SceneModel
-from tasks.training.candidate import LoadedData
+from tasks.training.candidate import LoadedData, memory_errors
 from tasks.training.config import TripletConfig, TripletMethod
-from tasks.training.triplet_stage import initial_model, memory_errors, new_learner
+from tasks.training.triplet_stage import initial_model, new_learner
 from tests.tasks.model.making import CHANNELS, TinyBackbone, random, tiny_config
 
 IMAGES = 12
@@ -75,5 +75,5 @@ def test_images_and_words_are_embedded_on_the_device(monkeypatch: pytest.MonkeyP
 
 def test_too_little_memory_is_one_sentence_with_the_remedy() -> None:
     sentence = r"out of memory on cuda; lower runtime\.batch_size \(now 32\) or set runtime\.device=cpu"
-    with pytest.raises(InputError, match=sentence), memory_errors(torch.device("cuda"), 32):
+    with pytest.raises(InputError, match=sentence), memory_errors(torch.device("cuda"), "runtime.batch_size", 32):
         raise torch.OutOfMemoryError
