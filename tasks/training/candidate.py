@@ -75,10 +75,10 @@ class LoadedData:
         """Read the validation images' descriptors by a pooling."""
         return self._descriptors(self.data.validation_features, self.validation_images(), pooling)
 
-    def page(self, method: str) -> RunPage:
+    def page(self, method: str, label: str | None = None) -> RunPage:
         """Describe a method's training for MLflow."""
         source, digest = self.run.source, self.data.train_images.digest
-        return RunPage(method, LABELS[method], source.name, source.address, digest, self.run.key)
+        return RunPage(method, label or LABELS[method], source.name, source.address, digest, self.run.key)
 
     def _descriptors(self, features: Sequence[Artifact], images: pa.Table, pooling: PoolingConfig) -> Descriptors:
         folders = [self.run.open(artifact) for artifact in features]

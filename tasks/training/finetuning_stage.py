@@ -53,7 +53,7 @@ def finetune(run: StageRun, data: TrainingData, network: NetworkConfig, config: 
     crops = Crops(crop, len(paths), config.batch, run.runtime.workers, seed)
     with (
         memory_errors(device, "finetuning.batch", config.batch),
-        training_run(run.workspace, loaded.page("finetuning"), run.work / "run_id") as log,
+        training_run(run.workspace, loaded.page("finetuned", "fine-tuning"), run.work / "run_id") as log,
         progress("fine-tuning", config.epochs * crops.batches) as on_step,
     ):
         log.params(run_parameters([network], seed, config))
