@@ -28,7 +28,7 @@ DIMENSION = 512
 def scene_model(size: int, pooling: PoolingConfig) -> SceneModel:
     """Return the default network with a projection of the default size."""
     config = BackboneConfig(size=size)
-    channels = sum(block_channels([config], pooling))
+    channels = sum(*block_channels([config], pooling))
     recipe = ModelConfig(
         method="benchmark",
         networks=(NetworkConfig(backbone=config, preprocessing=preprocessing_of(config)),),

@@ -52,7 +52,7 @@ def train_candidates(run: Runner, prepared: Prepared, config: Config) -> dict[st
 
 
 def prepared_for(run: Runner, prepared: Prepared, method: str, config: Config) -> Prepared:
-    """Return the features that a candidate is trained on, those of a network that is fine-tuned first if it wants one."""
+    """Return the features that a candidate is trained on: of a network fine-tuned first, if it asks so."""
     if method not in FINE_TUNED:
         return prepared
     (frozen,) = features_of(config.fine_tuned_backbones(), (GAP,), beside=config.backbone)

@@ -74,7 +74,7 @@ class Config(BaseModel):
     def _rename_former_sections(cls, values: Any) -> Any:
         return with_current_names(values) if isinstance(values, Mapping) else values
 
-    @field_validator("backbone", mode="before")
+    @field_validator("backbone", mode="before", json_schema_input_type=BackboneConfig | tuple[BackboneConfig, ...])
     @classmethod
     def _as_list(cls, backbone: Any) -> Any:
         return [backbone] if isinstance(backbone, BackboneConfig | Mapping) else backbone

@@ -58,7 +58,7 @@ def test_an_entrypoint_takes_its_parameters(deployment: dict[str, Any]) -> None:
 def test_settings_are_checked_before_a_run(name: str) -> None:
     (flow,) = (flow_of(deployment) for deployment in DEPLOYMENTS if name_of(deployment) == name)
     config = flow.validate_parameters({"config": QUICK})["config"]
-    assert config.backbone.size == QUICK["backbone"]["size"]
+    assert config.backbone[0].size == QUICK["backbone"]["size"]
     with pytest.raises(ParameterTypeError, match="v_v"):
         flow.validate_parameters({"config": {"v_v": {"margn": 0.1}}})
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -193,12 +194,12 @@ def _baselines(
     def features(images: Artifact, split: str, artifacts: Sequence[Artifact]) -> Features:
         digests = read_table(run.open(images) / f"captioned/{split}.parquet", ["sha256"])["sha256"].to_pylist()
         folders = [run.open(artifact) for artifact in artifacts]
-        return lambda pooling: load_descriptors(folders, digests, pooling, backbones)
+        return lambda pooling: load_descriptors(folders, digests, pooling, block_channels(backbones, pooling))
 
     return baseline_embeddings(
         features(data.reference_images, data.reference, data.reference_features),
         features(data.images, data.split, data.features),
-        block_channels(backbones, BLOCKS),
+        [*chain(*block_channels(backbones, BLOCKS))],
         seed=seed,
     )
 

@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 import torch
 from torch import Tensor
 
-from tasks.model.architectures import block_channels
-from tasks.model.config import BackboneConfig, PoolingConfig, features_file, joined
+from tasks.model.config import PoolingConfig, features_file
 from tasks.model.head import Head
 
 SCHEMA = pa.schema([("sha256", pa.string()), ("descriptor", pa.large_list(pa.float16()))])
@@ -61,21 +60,19 @@ def descriptor_column(descriptor_BRC: Tensor) -> pa.ListArray:
 
 
 def load_descriptors(
-    folders: Sequence[Path], sha256_N: Sequence[str], pooling: PoolingConfig, backbones: Sequence[BackboneConfig]
+    folders: Sequence[Path], sha256_N: Sequence[str], pooling: PoolingConfig, channels: Sequence[Sequence[int]]
 ) -> Descriptors:
     """Read the descriptors of N images, given the digests of their bytes, from a folder of features for each network.
 
-    Those of several networks are joined as `describe` joins them.
+    `channels` are those of the blocks of each network that the pooling joins, as `describe` joins them.
     """
-    channels_of = [block_channels([backbone], pooling) for backbone in joined(backbones, pooling)]
-    blocks = sum(map(len, channels_of))
+    blocks = sum(map(len, channels))
     parts = [
-        (_load(folder, sha256_N, pooling, sum(channels)), math.sqrt(len(channels) / blocks))
-        for folder, channels in zip(folders[: len(channels_of)], channels_of, strict=True)
+        (_load(folder, sha256_N, pooling, sum(each)), math.sqrt(len(each) / blocks))
+        for folder, each in zip(folders[: len(channels)], channels, strict=True)
     ]
-    first = parts[0][0]
     if len(parts) == 1:
-        return first
+        return parts[0][0]
     rows = np.arange(len(sha256_N))
     value_NC = torch.cat([weight * part.single() for part, weight in parts], 1)
     return Descriptors(value_NC, rows, np.ones_like(rows))

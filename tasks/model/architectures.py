@@ -76,9 +76,9 @@ def preprocessing_of(config: BackboneConfig) -> Preprocessing:
     )
 
 
-def block_channels(backbones: Sequence[BackboneConfig], pooling: PoolingConfig) -> tuple[int, ...]:
-    """Return the number of channels of each block of the networks' joined descriptor; their sum is C."""
-    return tuple(channels for config in joined(backbones, pooling) for channels in _block_channels(config, pooling))
+def block_channels(backbones: Sequence[BackboneConfig], pooling: PoolingConfig) -> tuple[tuple[int, ...], ...]:
+    """Return the number of channels of each block of each network that a pooling joins; their sum is C."""
+    return tuple(_block_channels(config, pooling) for config in joined(backbones, pooling))
 
 
 def _block_channels(config: BackboneConfig, pooling: PoolingConfig) -> tuple[int, ...]:

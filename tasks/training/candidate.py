@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -82,11 +83,12 @@ class LoadedData:
 
     def _descriptors(self, features: Sequence[Artifact], images: pa.Table, pooling: PoolingConfig) -> Descriptors:
         folders = [self.run.open(artifact) for artifact in features]
-        return load_descriptors(folders, images["sha256"].to_pylist(), pooling, self._backbones)
+        channels = block_channels(self._backbones, pooling)
+        return load_descriptors(folders, images["sha256"].to_pylist(), pooling, channels)
 
     def block_channels(self, pooling: PoolingConfig) -> tuple[int, ...]:
         """Return the number of channels of each block of a pooling's descriptors."""
-        return block_channels(self._backbones, pooling)
+        return tuple(chain(*block_channels(self._backbones, pooling)))
 
     def new_model(self, method: str, pooling: PoolingConfig, head: Head, finetuned: bool = False) -> SceneModel:
         """Build a model from the pretrained backbones and a head."""

@@ -59,8 +59,8 @@ def test_regions_are_computed_by_the_first_network_and_images_are_decoded_for_th
 
 
 def test_features_at_hand_serve_no_candidate_whose_backbone_is_trained() -> None:
-    assert config().finetuned() == frozenset()
-    assert config(v_v={"backbone": "finetuned"}).finetuned() == {"v_v"}
+    assert config().finetuned() == {"finetuned", "joined"}
+    assert config(v_v={"backbone": "finetuned"}).finetuned() == {"finetuned", "joined", "v_v"}
 
 
 def test_where_and_how_fast_is_no_part_of_an_answer() -> None:

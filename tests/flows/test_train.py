@@ -23,6 +23,7 @@ from tasks import source
 from tasks.demo.collection import write_collection
 from tasks.evaluation.task import Evaluation
 from tasks.features import stage as features_stage
+from tasks.model.config import load_config
 from tasks.model.methods import LABELS
 from tasks.training import regression_stage, triplet_loop, triplet_stage
 from tests.command import SCENEKIN, Outcome, scenekin
@@ -413,6 +414,41 @@ def test_the_backbone_can_be_trained_too(trained_copy: Trained, small: Path) -> 
     assert (answer["champion"], answer["to_champion"]) == (1, None)  # of another collection
     assert [candidate["method"] for candidate in answer["candidates"]] == ["v_v"]
     assert [stage["name"] for stage in answer["stages"]][-3:] == ["embed_images", "evaluate", "write_report"]
+
+
+def test_a_network_is_fine_tuned_and_joined_with_the_frozen_ones(
+    trained_copy: Trained, small: Path, tmp_path: Path
+) -> None:
+    """The whole way: train, index, search, explain, evaluate with two networks and a third that is trained further."""
+    settings = tmp_path / "networks.yaml"
+    settings.write_text(
+        "candidates: [regression, finetuned, joined]\n"
+        "backbone: [{name: efficientnet_lite1, size: 96}, {name: efficientnet_lite0, size: 64, mirror: true}]\n"
+        "finetuning: {backbone: {name: efficientnet_lite0, size: 64}, epochs: 1, stages: 1}\n"
+        "regression: {dimension: 16}\n",
+        encoding="utf-8",
+    )
+    before = set((trained_copy.workspace / "models").iterdir())
+    train = "train", small, "--config", settings, "--workspace", trained_copy.workspace, "--json"
+    answer = scenekin(*train).answer
+    assert [candidate["method"] for candidate in answer["candidates"]] == ["regression", "finetuned", "joined"]
+    models = set((trained_copy.workspace / "models").iterdir()) - before
+    networks = {config.method: config.networks for config in map(load_config, models)}
+    assert [len(networks[method]) for method in ("regression", "finetuned", "joined")] == [2, 1, 3]
+    assert [network.finetuned for network in networks["joined"]] == [False, False, True]
+    assert all(stage["cached"] for stage in scenekin(*train).answer["stages"])
+    version, where = str(answer["model"]["version"]), ("--workspace", trained_copy.workspace)
+    images = scenekin("index", small, "--name", "two", "--model", version, *where, "--json").answer["index"]["images"]
+    query = next(small.rglob("*.jpg"))
+    results = scenekin("search", query, "--name", "two", *where, "--json").answer["results"]
+    assert results[0]["score"] > 0.999
+    explained = scenekin(
+        "explain", query, results[1]["image_id"], "--name", "two", "--out", tmp_path / "why.png", *where, "--json"
+    ).answer
+    assert explained["score"] == pytest.approx(results[1]["score"], abs=1e-3)
+    measured = scenekin("evaluate", small, "--split", "validation", "--model", version, *where, "--json").answer
+    assert {"regression", "finetuned", "joined"} <= measured["methods"].keys()
+    assert images > 0
 
 
 def test_another_backbone_takes_its_weights_from_a_file(trained_copy: Trained, small: Path, tmp_path: Path) -> None:

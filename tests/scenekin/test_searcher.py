@@ -26,6 +26,7 @@ from tasks.errors import InputError
 from tasks.features.descriptors import load_descriptors, project
 from tasks.images.loader import Refusal
 from tasks.images.preprocess import Inputs, to_inputs
+from tasks.model.architectures import block_channels
 from tasks.model.persistence import load
 from tasks.model.scene_model import SceneModel
 from tests.command import scenekin
@@ -197,7 +198,7 @@ def test_features_at_hand_and_the_whole_network_agree(trained: Trained) -> None:
         config = model.config
         frozen_ND = project(
             model.head,
-            load_descriptors([features], digests, config.pooling, [each.backbone for each in config.networks]),
+            load_descriptors([features], digests, config.pooling, block_channels(config.backbones, config.pooling)),
         )
         with torch.inference_mode():
             whole_ND = torch.stack(

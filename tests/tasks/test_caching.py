@@ -71,6 +71,8 @@ def changed(model: BaseModel, name: tuple[str, ...]) -> BaseModel:
     """The model with another value, valid or not, in one field."""
     first, *rest = name
     value: Any = getattr(model, first)
+    if rest and isinstance(value, tuple):  # of one network
+        return model.model_copy(update={first: (changed(value[0], tuple(rest)),)})
     if rest:
         return model.model_copy(update={first: changed(value, tuple(rest))})
     return model.model_copy(update={first: f"not {value}" if isinstance(value, str | None) else (value, 1)})

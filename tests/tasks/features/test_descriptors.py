@@ -85,8 +85,9 @@ def test_regions_are_found_by_digest_and_are_those_of_the_first_network(tmp_path
     images = [random(regions, 1280, seed=regions).half() for regions in (2, 1, 3)]
     column = pa.chunked_array([descriptor_column(image[None]) for image in images])
     pq.write_table(pa.table({"sha256": ["a", "b", "c"], "descriptor": column}), tmp_path / "rmac_mean_2.parquet")
-    networks = [BackboneConfig(), BackboneConfig(name="resnet18")]
-    found = load_descriptors([tmp_path], ["c", "a", "c"], PoolingConfig(kind="rmac_mean"), networks)
+    pooling, networks = PoolingConfig(kind="rmac_mean"), [BackboneConfig(), BackboneConfig(name="resnet18")]
+    folders = [tmp_path, tmp_path / "of another network"]
+    found = load_descriptors(folders, ["c", "a", "c"], pooling, block_channels(networks, pooling))
     assert torch.equal(found.take(range(3))[0], torch.cat([images[2], images[0], images[2]]).float())
 
 
@@ -102,9 +103,10 @@ def test_those_of_several_networks_are_joined_as_the_model_joins_them(kind: str,
         folders[-1].mkdir()
         table = pa.table({"sha256": ["a", "b"], "descriptor": descriptor_column(describe([each], pooling))})
         pq.write_table(table, folders[-1] / features_file(pooling))
-    found = load_descriptors(folders, ["a", "b"], pooling, networks)
+    channels = block_channels(networks, pooling)
+    found = load_descriptors(folders, ["a", "b"], pooling, channels)
     torch.testing.assert_close(found.single(), describe(outputs, pooling)[:, 0], atol=2e-4, rtol=1e-3)
-    assert found.value_SC.shape == (2, sum(block_channels(networks, pooling)))
+    assert found.value_SC.shape == (2, sum(map(sum, channels)))
 
 
 @pytest.mark.parametrize("chunk", [1, 2, 1000])

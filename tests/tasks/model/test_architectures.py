@@ -3,6 +3,7 @@ from pathlib import Path
 import pytest
 import torch
 from PIL import Image
+from safetensors.torch import save_file
 from sklearn.datasets import load_sample_images
 from torch import nn
 
@@ -46,8 +47,8 @@ def test_maps_and_descriptors_have_the_channels_that_are_said(
     assert outputs.map_BCHW.shape == (2, channels, 2, 3)
     assert preprocessing_of(config).stride == 32
     assert descriptor_BRC.shape == (2, 1, sum(blocks))
-    assert block_channels([config], pooling) == blocks
-    assert block_channels([config], PoolingConfig()) == (channels,)
+    assert block_channels([config], pooling) == (blocks,)
+    assert block_channels([config], PoolingConfig()) == ((channels,),)
 
 
 @pytest.mark.parametrize("number", range(3))
@@ -150,3 +151,28 @@ def test_without_file_cache_and_network_one_sentence_says_what_to_do(offline: Pa
     ):
         create_backbone(BackboneConfig(name="resnet101"))
     assert not list(offline.glob("checkpoints/*.pth"))
+
+
+@pytest.mark.parametrize(
+    ("name", "stages"),
+    [
+        ("efficientnet_lite0", 7),
+        ("resnet18", 4),
+        ("timm/test_vit", 6),
+        ("timm/test_convnext", 4),
+        ("timm/test_resnet", 5),
+    ],
+)
+def test_weights_that_were_trained_further_are_read_back(name: str, stages: int, tmp_path: Path) -> None:
+    """And stages are listed in the order in which parameters are defined."""
+    config = BackboneConfig(name=name)
+    backbone = create_backbone(config, pretrained=False)
+    save_file(backbone.state_dict(), tmp_path / "weights.safetensors")
+    again = create_backbone(config.model_copy(update={"weights": str(tmp_path / "weights.safetensors")}))
+    for (one, expected), (other, found) in zip(backbone.state_dict().items(), again.state_dict().items(), strict=True):
+        assert one == other
+        assert torch.equal(expected, found)
+    assert len(backbone.stages()) == stages
+    place = {parameter: number for number, parameter in enumerate(backbone.parameters())}
+    first = [min(place[each] for each in stage.parameters()) for stage in backbone.stages() if [*stage.parameters()]]
+    assert first == sorted(first)

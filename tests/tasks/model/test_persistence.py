@@ -58,7 +58,7 @@ def test_a_loaded_model_gives_the_same_embeddings(model: SceneModel, folder: Pat
 @torch.inference_mode()
 def test_a_kernel_at_rest_too(lite0: Backbone, tmp_path: Path) -> None:
     pooling = PoolingConfig(kind="blocks")
-    channels = sum(block_channels([BackboneConfig()], pooling))
+    channels = sum(*block_channels([BackboneConfig()], pooling))
     config = tiny_config(pooling, channels).model_copy(update={"landmarks": 6})
     head = Kernel(random(channels).abs(), random(6, channels) / channels**0.5, random(6, DIMENSION - 1))
     head.calibrate(random(3, channels))

@@ -60,8 +60,8 @@ def test_maps_are_what_timm_computes(model: str, tmp_path: Path) -> None:
     torch.testing.assert_close(outputs.map_BCHW, features)
     torch.testing.assert_close(outputs.logit_BK, network(images_BCHW))
     assert outputs.map_BCHW.shape[2:] == (height // stride, width // stride)
-    assert describe([outputs], BLOCKS).shape == (2, 1, sum(block_channels([config], BLOCKS)))
-    assert block_channels([config], PoolingConfig()) == (outputs.map_BCHW.shape[1],)
+    assert describe([outputs], BLOCKS).shape == (2, 1, sum(*block_channels([config], BLOCKS)))
+    assert block_channels([config], PoolingConfig()) == ((outputs.map_BCHW.shape[1],),)
     assert (outputs.pooled_BE is not None) == model.startswith("test_vit")
     logit_BK = backbone.classify(outputs.map_BCHW)
     if model.startswith("test_vit"):
@@ -150,7 +150,7 @@ def test_networks_that_cannot_be_used_are_named(name: str, reason: str) -> None:
 @every_family
 def test_every_family_is_searched_and_explained(model: str, tmp_path: Path) -> None:
     config = config_of(model, tmp_path)
-    channels = sum(block_channels([config], BLOCKS))
+    channels = sum(*block_channels([config], BLOCKS))
     recipe = ModelConfig(
         method="test",
         networks=(NetworkConfig(backbone=config, preprocessing=preprocessing_of(config)),),

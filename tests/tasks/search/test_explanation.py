@@ -217,7 +217,7 @@ def real_model(name: str, kind: str) -> SceneModel:
     torch.manual_seed(0)
     backbone = BackboneConfig(name=name, size=96)
     pooling = PoolingConfig(kind=kind)  # type: ignore[arg-type]
-    channels = sum(block_channels([backbone], pooling))
+    channels = sum(*block_channels([backbone], pooling))
     config = ModelConfig(
         method="test",
         networks=(NetworkConfig(backbone=backbone, preprocessing=preprocessing_of(backbone)),),
