@@ -9,6 +9,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
+from flows.errors import EXPECTED
 from scenekin.commands.backbones import backbones
 from scenekin.commands.check import check
 from scenekin.commands.config import config
@@ -22,7 +23,7 @@ from scenekin.commands.serve import serve
 from scenekin.commands.train import train
 from scenekin.commands.versions import versions
 from scenekin.console import LOGGER, configure_logging
-from scenekin.errors import InputError, NoTextModel, StorageError
+from scenekin.errors import NoTextModel
 from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Quiet, Verbose, Workspace
@@ -140,12 +141,10 @@ def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
-        except (InputError, StorageError, FloatingPointError) as error:
-            message = f"{error}{HINTS.get(type(error), '')}"
         except BrokenPipeError:
             raise  # the reader of the output has closed it: typer exits quietly
-        except OSError as error:
-            message = _os_error_text(error)
+        except EXPECTED as error:
+            message = _os_error_text(error) if isinstance(error, OSError) else f"{error}{HINTS.get(type(error), '')}"
         except ModuleNotFoundError as error:
             message = missing_extra(error)
         except KeyboardInterrupt:
