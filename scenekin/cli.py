@@ -28,7 +28,9 @@ from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Quiet, Verbose, Workspace
 from scenekin.streams import open_streams, use_utf8
-from storage.errors import NoChampion, WorkspaceError, WorkspaceInUse
+from scenekin.usage import Command, Group, WrongUsage
+from storage.errors import InvalidName, NoChampion, WorkspaceError, WorkspaceInUse
+from tasks.errors import InvalidOption
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -47,6 +49,7 @@ HINTS: dict[type[Exception], str] = {
 app = typer.Typer(
     name="scenekin",
     help="Find images that show the same kind of scene, in collections without captions.",
+    cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -98,9 +101,7 @@ def _configure(
     quiet: Quiet = False,
     version: Annotated[  # noqa: ARG001  its callback prints it
         bool,
-        typer.Option(
-            "--version", metavar="", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     _set_logging(verbose, quiet)
@@ -112,7 +113,7 @@ def _configure(
 
 def _set_logging(verbose: bool, quiet: bool) -> None:
     if verbose and quiet:
-        raise typer.BadParameter("--quiet and --verbose cannot be used together.")
+        raise WrongUsage("--quiet and --verbose cannot be used together.")
     configure_logging(verbose, quiet)
 
 
@@ -135,12 +136,14 @@ def with_logging_options(command: Callable[..., T]) -> Callable[..., T]:
 
 
 def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
-    """End a command that cannot do its work with one sentence and exit code 1 instead of a traceback."""
+    """End a command that cannot do its work with one sentence and exit code 1, or 2 for wrong usage."""
 
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
+        except (InvalidOption, InvalidName) as error:
+            raise WrongUsage(str(error)) from None
         except BrokenPipeError:
             raise  # the reader of the output has closed it: typer exits quietly
         except EXPECTED as error:
@@ -159,4 +162,4 @@ for _command in (
     *(demo, check, train, evaluate, index, versions),
     *(search, explain, duplicates, serve, config, backbones),
 ):
-    app.command()(with_logging_options(sentence_on_error(_command)))
+    app.command(cls=Command)(with_logging_options(sentence_on_error(_command)))

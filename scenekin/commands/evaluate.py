@@ -44,7 +44,7 @@ def evaluate(
     caption_column: CaptionColumn = None,
     encoding: Encoding = None,
     table: Annotated[
-        bool, typer.Option("--table", metavar="", help="Print a table of all methods with confidence intervals.")
+        bool, typer.Option("--table", help="Print a table of all methods with confidence intervals.")
     ] = False,
     follow_links: FollowLinks = False,
     rehash: Rehash = False,

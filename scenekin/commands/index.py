@@ -43,13 +43,11 @@ def index(
     model: Model = "champion",
     allow_shrink: Annotated[
         bool,
-        typer.Option("--allow-shrink", metavar="", help="Allow more than 20% of the indexed images to be removed."),
+        typer.Option("--allow-shrink", help="Allow more than 20% of the indexed images to be removed."),
     ] = False,
     moved: Annotated[
         bool,
-        typer.Option(
-            "--moved", metavar="", help="Accept that the collection has been moved here since it was indexed."
-        ),
+        typer.Option("--moved", help="Accept that the collection has been moved here since it was indexed."),
     ] = False,
     config: ConfigFile = None,
     set: Assignments = None,

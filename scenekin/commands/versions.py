@@ -6,6 +6,7 @@ import typer
 
 from scenekin.console import missing_images_text, print_result
 from scenekin.options import AsJson, IndexName, Wait, Workspace
+from scenekin.usage import WrongUsage
 from tasks.phrases import counted
 
 if TYPE_CHECKING:
@@ -13,9 +14,11 @@ if TYPE_CHECKING:
 
 
 def versions(
-    action: Annotated[Literal["list", "rollback"], typer.Argument(metavar="ACTION", help="list or rollback.")] = "list",
+    action: Annotated[Literal["list", "rollback"], typer.Argument(metavar="ACTION", help="What to do.")] = "list",
     name: IndexName = "main",
-    to: Annotated[int | None, typer.Option("--to", help="Version to roll back to (default: the previous one).")] = None,
+    to: Annotated[
+        int | None, typer.Option("--to", metavar="VERSION", help="Version to roll back to (default: the previous one).")
+    ] = None,
     wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
@@ -25,7 +28,7 @@ def versions(
     from storage.workspace import find_workspace, locked, open_workspace
 
     if to is not None and action != "rollback":
-        raise typer.BadParameter("--to applies to `rollback` only.")
+        raise WrongUsage("--to applies to `rollback` only.")
     space = find_workspace(workspace)
     rows = _rows(space, name)  # before open_workspace, which writes: a folder without an index stays untouched
     lines: list[str] = []

@@ -10,7 +10,7 @@ import numpy as np
 
 from tasks.captions.informative import informative_words
 from tasks.captions.stems import count_stems, tokenise
-from tasks.errors import InputError
+from tasks.errors import InputError, InvalidOption
 from tasks.model.text_model import TextModel
 from tasks.phrases import either
 from tasks.search.modifiers import steer
@@ -86,7 +86,7 @@ def read_term(given: str, text: TextModel) -> Term:
     weighted = bool(head) and WEIGHT.fullmatch(tail) is not None
     plain, weight = (given.rpartition(":")[0].rstrip(), float(tail)) if weighted else (given, 1.0)
     if not 0 <= weight <= MAX_WEIGHT:
-        raise InputError(f"The weight of {given!r} must be between 0 and {MAX_WEIGHT:.0f}.")
+        raise InvalidOption(f"The weight of {given!r} must be between 0 and {MAX_WEIGHT:.0f}.")
     informative = Counter(informative_words(plain, text.vocabulary))
     return Term(given, plain, weight, count_stems(informative, text.vocabulary.language))
 
@@ -100,11 +100,13 @@ def read_words(
     `query` are reported too. Raises InputError for too many or too long terms and for numbers out of range.
     """
     if len(add) + len(remove) > MAX_TERMS:
-        raise InputError(f"A search takes at most {MAX_TERMS} added and removed terms, not {len(add) + len(remove)}.")
+        raise InvalidOption(
+            f"A search takes at most {MAX_TERMS} added and removed terms, not {len(add) + len(remove)}."
+        )
     _check_length("A text query", query)
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 <= value <= MAX_STRENGTH:
-            raise InputError(f"{name} must be between 0 and {MAX_STRENGTH:,.0f}, not {value}.")
+            raise InvalidOption(f"{name} must be between 0 and {MAX_STRENGTH:,.0f}, not {value}.")
     adding, removing = ([read_term(given, text) for given in terms] for terms in (add, remove))
     passed = {term.given: reason for term in (*adding, *removing) if (reason := _why_ignored(term, text))}
     for term in (*adding, *removing):

@@ -65,7 +65,7 @@ def test_a_damaged_version_is_listed_as_such(workspace: Workspace) -> None:
 def test_what_is_not_there_is_said(workspace: Workspace, tmp_path: Path) -> None:
     for action in ("list", "rollback"):
         assert "There is no index 'other'" in versions(workspace, action, "--name", "other").sentence
-        assert "Invalid index name" in versions(workspace, action, "--name", "../main").sentence
+        assert "Invalid index name" in versions(workspace, action, "--name", "../main").usage_error
         assert "No such workspace" in scenekin("versions", action, "--workspace", tmp_path / "none").sentence
         (tmp_path / "photos").mkdir(exist_ok=True)
         assert "There is no index" in scenekin("versions", action, "--workspace", tmp_path / "photos").sentence
