@@ -67,6 +67,12 @@ def missing_images_text(manifest: "Manifest") -> list[str]:
     ]
 
 
+def print_missing_images(manifest: "Manifest") -> None:
+    """Warn of an index whose images are not where they were, so that the paths that a command prints do not exist."""
+    for line in missing_images_text(manifest):
+        LOGGER.warning("%s", line)
+
+
 def image_text(searcher: "Searcher", image_id: str) -> str:
     """The path of an indexed image, its id if the path does not show it, and its caption, shortened."""
     location = searcher.location_of(image_id)

@@ -67,4 +67,4 @@ def test_all_problems_are_written_into_a_table(tmp_path: Path) -> None:
         ["unreadable-image", "b\u00fc, 1.jpg", "", "empty file"],
     ]
     assert len(rows) == 6
-    assert "must end in .csv" in scenekin("check", tmp_path / "photos", "--out", tmp_path / "problems.xlsx").sentence
+    assert "must end in .csv" in scenekin("check", tmp_path / "photos", "--out", tmp_path / "problems.xlsx").usage_error
