@@ -73,9 +73,9 @@ class Network(BaseModel):
 class TrainResult(FlowResult):
     """`scenekin train --json`; `method` is that of the registered model.
 
-    `warning` is None if the model was trained and is clearly better than the best untrained baseline. `champion` is the
-    version in use if its model is another, `to_champion` the difference from it on the validation split, None where the
-    two cannot be compared on it.
+    `chance` is the validation NDCG AUC of a random order. `warning` is None if the model was trained and is clearly
+    better than the best untrained baseline. `champion` is the version in use if its model is another, `to_champion` the
+    difference from it on the validation split, None where the two cannot be compared on it.
     """
 
     run_id: str
@@ -83,6 +83,7 @@ class TrainResult(FlowResult):
     model: ModelVersion
     candidates: list[CandidateMetrics]
     baseline: MethodMetrics | None
+    chance: float | None = None
     metrics: dict[str, dict[str, float | None]]
     promoted: bool
     reason: str

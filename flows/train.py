@@ -79,6 +79,7 @@ def train(
                 candidate_metrics(method, evaluation, seconds_of(run.workspace, trained[method])) for method in models
             ],
             baseline=baseline_metrics(evaluation),
+            chance=evaluation.methods["random"].ndcg_auc,
             metrics={"validation": evaluation.metrics(best)},
             promoted="champion" in registered.aliases,
             reason=registered.reason if registered.is_new else KNOWN,

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.metrics.formatting import format_metric
+
 if TYPE_CHECKING:
     from scenekin.searcher import Searcher
     from storage.index.manifest import Manifest
@@ -40,6 +42,13 @@ def problems_text(counts: Mapping[str, int]) -> list[str]:
     """A line with the number of problems of each kind that a collection has; none if it has no problems."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in counts.items())
     return [f"  problems: {kinds}; `scenekin check` lists them"] if kinds else []
+
+
+def score_text(model: float | None, baseline: float | None, chance: float | None) -> str:
+    """A line that says what the score is and what it is compared with, for people who know no metric's name."""
+    reached = [("this model", model), ("the best untrained baseline", baseline), ("chance", chance)]
+    scores = ", ".join(f"{who} {format_metric(score)}" for who, score in reached if score is not None)
+    return f"  Score, 0-100: are images with similar captions found first? {scores[:1].upper()}{scores[1:]}."
 
 
 def refusal_lines(refused: Sequence[Mapping[str, str]]) -> list[str]:

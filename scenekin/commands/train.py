@@ -1,11 +1,12 @@
 """`scenekin train`."""
 
+import logging
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenekin.console import print_result, problems_text, short
+from scenekin.console import LOGGER, print_result, problems_text, score_text, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -85,16 +86,24 @@ def train_text(result: "TrainResult", place: Sequence[str] = ("COLLECTION",)) ->
         rows.append((baseline.label, auc, baseline.ndcg_auc_interval, ", best untrained baseline"))
     warning = f"; it {result.warning}" if result.warning else ""
     lines = [f"{model}: {result.reason}{warning}", *_next_steps(result, shlex.join(place))]
-    lines.append("  NDCG AUC on validation:")
+    lines += [_score_line(result), "  Scores (NDCG AUC on validation), with 95% intervals:"]
     lines += [
         f"  {label:14}  {format_with_interval(auc, interval)}{note}"
         for label, auc, interval, note in sorted(rows, key=lambda row: -(row[1] or 0))
     ]
     lines.append(f"  Network: {result.network.name}; {describe_licence(result.network.licence)}")
-    cached = sum(stage.cached for stage in result.stages)
-    lines.append(f"  Stages: {len(result.stages)}, {cached} from the cache")
+    if LOGGER.isEnabledFor(logging.DEBUG):
+        cached = sum(stage.cached for stage in result.stages)
+        lines.append(f"  Stages: {len(result.stages)}, {cached} from the cache")
     lines += problems_text(result.problem_counts)
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+
+
+def _score_line(result: "TrainResult") -> str:
+    """What the score means, with those of the registered model, the best untrained baseline and chance."""
+    trained = {candidate.method: candidate.metrics.get("ndcg_auc") for candidate in result.candidates}
+    baseline = None if result.baseline is None else result.baseline.metrics.get("ndcg_auc")
+    return score_text(trained.get(result.method), baseline, result.chance)
 
 
 def _next_steps(result: "TrainResult", place: str) -> list[str]:

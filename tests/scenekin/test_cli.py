@@ -125,7 +125,11 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
     assert re.search(r'\.jpg  "[A-Z].+"$', first)
     trained_again = scenekin("train", trained.collection, "--config", trained.config, "--workspace", trained.workspace)
     assert "Model 1 (champion): same model and candidates as before; nothing new was registered" in trained_again.out
-    assert "Stages: 11, 11 from the cache" in trained_again.out
+    assert "Stages" not in trained_again.out
+    score = (
+        r"  Score, 0-100: are images with similar captions found first\? This model [\d.]+, the best untrained baseline"
+    )
+    assert re.search(rf"^{score} [\d.]+, chance [\d.]+\.$", trained_again.out, re.MULTILINE)
     auc, difference = r"[\d.]+ \([\d.]+ to [\d.]+\)", r"[+-]?[\d.]+ \([-\d.]+ to [-\d.]+\)"
     candidates = [line for line in trained_again.out.splitlines() if "trained in" in line]
     assert len(candidates) == 2
@@ -134,6 +138,8 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
     assert re.search(rf"^  \S.+  {auc}, best untrained baseline$", trained_again.out, re.MULTILINE)
     evaluated = scenekin("evaluate", trained.collection, "--workspace", trained.workspace)
     assert "test: 21 queries, 0 skipped" in evaluated.out
+    assert re.search(rf"^{score} [\d.]+, chance [\d.]+\.$", evaluated.out, re.MULTILINE)
+    assert "oracle: the ranking by the captions themselves" in evaluated.out
     assert re.search(
         r"regression: adding a word raises its share of the top 10 from \d+% to \d+% \(keeping 90%", evaluated.out
     )
@@ -143,7 +149,7 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
 def test_the_papers_table_has_a_row_for_each_method(trained: Trained) -> None:
     command = "evaluate", trained.collection, "--workspace", trained.workspace
     head, *rows, cut, report = scenekin(*command, "--table").out.splitlines()
-    assert cut == "  R = 32, 64, 128 cannot be measured: a query ranks fewer images"
+    assert cut == "  Lists of 32, 64, 128 results cannot be measured: a query ranks fewer images"
     answer = scenekin(*command, "--table", "--json").answer
     assert head.split() == ["method", "NDCG", "AUC", "PCC", "AUC"]
     listed = ["captions", "random", *(name for name in answer["methods"] if "baseline" in name), "v_v", "regression"]
@@ -492,7 +498,10 @@ def test_training_names_its_commands_wherever_the_workspace_is_named(
     before = ["--workspace", trained_copy.workspace] if given == "before" else []
     monkeypatch.setenv("SCENEKIN_HOME", "" if before else str(trained_copy.workspace))
     settings = ("--config", trained_copy.config, "--set", "candidates=[regression]", "--set", "regression.dimension=9")
-    outcome = scenekin(*before, "train", trained_copy.collection, *settings, "--caption-column", "captions")
+    outcome = scenekin(
+        *before, "train", trained_copy.collection, *settings, "--caption-column", "captions", "--verbose"
+    )
     assert outcome.code == 0
+    assert re.search(r"^  Stages: \d+, \d+ from the cache$", outcome.out, re.MULTILINE)
     place = f"{trained_copy.collection} --caption-column captions --workspace {trained_copy.workspace}"
     assert f"  To use it: scenekin index {place} --model 2\n" in outcome.out
