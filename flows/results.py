@@ -8,6 +8,7 @@ from tasks.caching import StageReport
 from tasks.evaluation.task import Difference, Evaluation, MethodSummary, MixedMetrics, WordMetrics
 from tasks.model.config import ModelConfig
 from tasks.phrases import counted
+from tasks.training.task import HalfFit
 
 
 class ModelVersion(BaseModel):
@@ -73,7 +74,8 @@ class Network(BaseModel):
 class TrainResult(FlowResult):
     """`scenekin train --json`; `method` is that of the registered model.
 
-    `chance` is the validation NDCG AUC of a random order. `warning` is None if the model was trained and is clearly
+    `chance` is the validation NDCG AUC of a random order, `half` what the registered model reaches with half of the
+    training images, None unless it is a regression. `warning` is None if the model was trained and is clearly
     better than the best untrained baseline. `champion` is the version in use if its model is another, `to_champion` the
     difference from it on the validation split, None where the two cannot be compared on it.
     """
@@ -84,6 +86,7 @@ class TrainResult(FlowResult):
     candidates: list[CandidateMetrics]
     baseline: MethodMetrics | None
     chance: float | None = None
+    half: HalfFit | None = None
     metrics: dict[str, dict[str, float | None]]
     promoted: bool
     reason: str

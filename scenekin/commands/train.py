@@ -26,7 +26,7 @@ from scenekin.options import (
     path_text,
     workspace_argument,
 )
-from tasks.metrics.formatting import format_difference, format_with_interval
+from tasks.metrics.formatting import format_difference, format_metric, format_with_interval
 from tasks.model.licences import describe_licence
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def train_text(result: "TrainResult", place: Sequence[str] = ("COLLECTION",)) ->
     if LOGGER.isEnabledFor(logging.DEBUG):
         cached = sum(stage.cached for stage in result.stages)
         lines.append(f"  Stages: {len(result.stages)}, {cached} from the cache")
-    lines += problems_text(result.problem_counts)
+    lines += [*problems_text(result.problem_counts), *_more_captions(result)]
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
 
 
@@ -104,6 +104,19 @@ def _score_line(result: "TrainResult") -> str:
     trained = {candidate.method: candidate.metrics.get("ndcg_auc") for candidate in result.candidates}
     baseline = None if result.baseline is None else result.baseline.metrics.get("ndcg_auc")
     return score_text(trained.get(result.method), baseline, result.chance)
+
+
+def _more_captions(result: "TrainResult") -> list[str]:
+    """Whether more captions are likely to help, where that was measured."""
+    if (half := result.half) is None:
+        return []
+    effect = (
+        "more captions are likely to help"
+        if half.is_clear_gain
+        else "no clear difference, so more captions of this kind may help little"
+    )
+    reached = f"{format_metric(half.ndcg_auc)} instead of {format_metric(half.ndcg_auc + half.gain)}"
+    return [f"  With half of the captioned training images ({half.images:,}), the score is {reached}: {effect}."]
 
 
 def _next_steps(result: "TrainResult", place: str) -> list[str]:

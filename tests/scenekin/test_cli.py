@@ -130,6 +130,8 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
         r"  Score, 0-100: are images with similar captions found first\? This model [\d.]+, the best untrained baseline"
     )
     assert re.search(rf"^{score} [\d.]+, chance [\d.]+\.$", trained_again.out, re.MULTILINE)
+    half = r"With half of the captioned training images \(49\), the score is [\d.]+ instead of [\d.]+: \w"
+    assert re.search(rf"^  {half}", trained_again.out, re.MULTILINE)
     auc, difference = r"[\d.]+ \([\d.]+ to [\d.]+\)", r"[+-]?[\d.]+ \([-\d.]+ to [-\d.]+\)"
     candidates = [line for line in trained_again.out.splitlines() if "trained in" in line]
     assert len(candidates) == 2
@@ -365,6 +367,10 @@ NEW_NAME = {"index": ["--name", "new"]}  # the index at hand belongs to another 
 def test_a_collection_has_to_be_there(command: str, trained_copy: Trained, tmp_path: Path) -> None:
     options = [*NEW_NAME.get(command, []), "--workspace", trained_copy.workspace]
     assert f"No such file or folder: {tmp_path / 'none'}" in scenekin(command, tmp_path / "none", *options).sentence
+
+
+def test_a_device_is_no_collection() -> None:
+    assert scenekin("check", "/dev/null").sentence == "scenekin: Cannot read /dev/null: neither a file nor a folder."
 
 
 @pytest.mark.parametrize("options", [["--format", "csv"], ["--images", "/none"]])
