@@ -135,7 +135,8 @@ def _other_changes(result: "IndexResult") -> list[str]:
     if "model_before" not in result.index:
         return []
     captions = int(result.index["captioned"]) - int(result.index["captioned_before"])
-    changes = [f"{abs(captions):,} captions {'added' if captions > 0 else 'removed'}"] if captions else []
+    more = f"{abs(captions):,} {'more' if captions > 0 else 'fewer'} with captions"
+    changes = [more] if captions else []
     if (replaced := _replaced_model(result)) is not None:
         changes.append(f"model {result.model.version} instead of {replaced}")
     return changes

@@ -1,5 +1,6 @@
 """`scenekin versions`."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
@@ -71,12 +72,17 @@ def _places(rows: list[dict[str, Any]]) -> list[str]:
     return [f"Version {version} was made from {place}." for version, place in made.items()]
 
 
+def _local(moment: str) -> str:
+    """A moment in ISO 8601 as local time with its offset from UTC."""
+    return datetime.fromisoformat(moment).astimezone().isoformat(" ", "seconds")
+
+
 def _line(row: dict[str, Any]) -> str:
     mark = "*" if row["current"] else " "
     if "damage" in row:
         return f"{mark} {row['version']:>4}  {row['damage']}"
-    model = f"model {row['model']['version']}"
+    model, made = f"model {row['model']['version']}", _local(row["created_at"])
     captions = "" if row["captioned"] is None else f"  {row['captioned']:,} with captions"
-    line = f"{mark} {row['version']:>4}  {counted(row['images'], 'image'):>16}{captions}  {model}  {row['created_at']}"
+    line = f"{mark} {row['version']:>4}  {counted(row['images'], 'image'):>16}{captions}  {model}  {made}"
     measured = (row["recall"] or {}).get(10, {}).items()
     return "  ".join([line, *(f"recall@10 {recall:.3f} with {lists} lists" for lists, recall in measured)])

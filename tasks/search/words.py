@@ -96,7 +96,8 @@ def read_words(
 ) -> Words:
     """Read the terms that steer a query, towards `add` by α and away from `remove` by β.
 
-    A term without informative words has no effect; a term both added and removed cancels. Unknown words of the text
+    A term without informative words has no effect; a term both added, or searched for by
+    `query`, and removed cancels. Unknown words of the text
     `query` are reported too. Raises InputError for too many or too long terms and for numbers out of range.
     """
     if len(add) + len(remove) > MAX_TERMS:
@@ -112,6 +113,10 @@ def read_words(
     for term in (*adding, *removing):
         if any(term.stems == other.stems for other in adding) and any(term.stems == other.stems for other in removing):
             passed.setdefault(term.given, "both added and removed")
+    asked = count_stems(Counter(informative_words(query, text.vocabulary)), text.vocabulary.language)
+    for term in removing:
+        if asked and term.stems == asked:
+            passed.setdefault(term.given, "both searched for and removed")
     kept_adding, kept_removing = ([term for term in terms if term.given not in passed] for terms in (adding, removing))
     directions = [(alpha * term.weight, embed_phrase(text, term.text)) for term in kept_adding]
     directions += [(-beta * term.weight, embed_phrase(text, term.text, wanted=False)) for term in kept_removing]

@@ -1,3 +1,4 @@
+import re
 import threading
 import time
 from pathlib import Path
@@ -39,6 +40,7 @@ def test_versions_are_listed(workspace: Workspace) -> None:
     assert in_use(versions(workspace, "--json")) == [3]
     lines = versions(workspace).out.splitlines()
     assert [line.split()[:3] for line in lines] == [["1", "10", "images"], ["2", "11", "images"], ["*", "3", "12"]]
+    assert all(re.search(r"  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d$", line) for line in lines)
 
 
 def test_going_back_answers_with_the_versions(workspace: Workspace) -> None:
