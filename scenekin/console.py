@@ -48,7 +48,7 @@ def score_text(model: float | None, baseline: float | None, chance: float | None
     """A line that says what the score is and what it is compared with, for people who know no metric's name."""
     reached = [("this model", model), ("the best untrained baseline", baseline), ("chance", chance)]
     scores = ", ".join(f"{who} {format_metric(score)}" for who, score in reached if score is not None)
-    return f"  Score, 0-100: are images with similar captions found first? {scores[:1].upper()}{scores[1:]}."
+    return f"  Score (0-100: do images with similar captions come first?): {scores}"
 
 
 def refusal_lines(refused: Sequence[Mapping[str, str]]) -> list[str]:

@@ -82,8 +82,8 @@ def evaluate_text(result: "EvaluateResult") -> str:
     lines = [
         f"{result.model.name} version {result.model.version}, {result.methods[result.method].label}, on "
         f"{result.split}: {counted(result.queries, 'query', 'queries')}, {result.left_out:,} skipped",
-        *_verdict(result),
         _score_line(result),
+        *_verdict(result),
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for _, summary in sorted(result.methods.items(), key=lambda item: item[0] != result.method):

@@ -138,7 +138,7 @@ def test_models_also_search_among_the_training_images(trained: Trained, answer: 
     assert re.search(r"regression, with training images in the index: NDCG AUC [\d.]+; \d+% of the top 10", text)
     assert "Lists of 32, 64, 128 results cannot be measured" in text
     label = answer["methods"][answer["method"]]["label"]
-    first, verdict, _, _, second, *_ = text.splitlines()
+    first, _, verdict, _, second, *_ = text.splitlines()
     assert first.startswith(f"scenekin version 1, {label}, on test: 21 queries")
     assert re.match(rf"  {label} (is|does) .* the best untrained baseline \(.*\): [+-]", verdict)
     assert second.split()[0] == label

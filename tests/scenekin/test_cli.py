@@ -126,10 +126,8 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
     trained_again = scenekin("train", trained.collection, "--config", trained.config, "--workspace", trained.workspace)
     assert "Model 1 (champion): same model and candidates as before; nothing new was registered" in trained_again.out
     assert "Stages" not in trained_again.out
-    score = (
-        r"  Score, 0-100: are images with similar captions found first\? This model [\d.]+, the best untrained baseline"
-    )
-    assert re.search(rf"^{score} [\d.]+, chance [\d.]+\.$", trained_again.out, re.MULTILINE)
+    score = r"  Score \(0-100: do images with similar captions come first\?\): this model [\d.]+, the best untrained"
+    assert re.search(rf"^{score} baseline [\d.]+, chance [\d.]+$", trained_again.out, re.MULTILINE)
     half = r"With half of the captioned training images \(49\), the score is [\d.]+ instead of [\d.]+: \w"
     assert re.search(rf"^  {half}", trained_again.out, re.MULTILINE)
     auc, difference = r"[\d.]+ \([\d.]+ to [\d.]+\)", r"[+-]?[\d.]+ \([-\d.]+ to [-\d.]+\)"
@@ -140,7 +138,7 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
     assert re.search(rf"^  \S.+  {auc}, best untrained baseline$", trained_again.out, re.MULTILINE)
     evaluated = scenekin("evaluate", trained.collection, "--workspace", trained.workspace)
     assert "test: 21 queries, 0 skipped" in evaluated.out
-    assert re.search(rf"^{score} [\d.]+, chance [\d.]+\.$", evaluated.out, re.MULTILINE)
+    assert re.search(rf"^{score} baseline [\d.]+, chance [\d.]+$", evaluated.out, re.MULTILINE)
     assert "oracle: the ranking by the captions themselves" in evaluated.out
     assert re.search(
         r"regression: adding a word raises its share of the top 10 from \d+% to \d+% \(keeping 90%", evaluated.out
