@@ -16,11 +16,11 @@ from prefect.exceptions import FailedRun
 from prefect.logging import get_logger
 from prefect.states import Completed, Failed
 
+from flows.errors import EXPECTED
 from flows.evaluate import evaluate
 from flows.index import index
 from flows.results import FlowResult
 from flows.train import train
-from storage.errors import StorageError
 from storage.source.tree import Source
 from tasks.caching import EXECUTE
 from tasks.errors import InputError
@@ -28,8 +28,6 @@ from tasks.errors import InputError
 P = ParamSpec("P")
 T = TypeVar("T")
 R = TypeVar("R", bound=FlowResult)
-
-EXPECTED = (InputError, StorageError, FloatingPointError, OSError)  # commands end with a sentence on them too
 
 REPEATING = tuple(map(get_logger, ("task_runs", "flow_runs", "engine")))  # a returned Failed to them is an exception
 

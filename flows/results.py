@@ -8,6 +8,7 @@ from tasks.caching import StageReport
 from tasks.evaluation.task import Difference, Evaluation, MethodSummary, MixedMetrics, WordMetrics
 from tasks.model.config import ModelConfig
 from tasks.phrases import counted
+from tasks.training.task import HalfFit
 
 
 class ModelVersion(BaseModel):
@@ -73,9 +74,10 @@ class Network(BaseModel):
 class TrainResult(FlowResult):
     """`scenekin train --json`; `method` is that of the registered model.
 
-    `warning` is None if the model was trained and is clearly better than the best untrained baseline. `champion` is the
-    version in use if its model is another, `to_champion` the difference from it on the validation split, None where the
-    two cannot be compared on it.
+    `chance` is the validation NDCG AUC of a random order, `half` what the registered model reaches with half of the
+    training images, None unless it is a regression. `warning` is None if the model was trained and is clearly
+    better than the best untrained baseline. `champion` is the version in use if its model is another, `to_champion` the
+    difference from it on the validation split, None where the two cannot be compared on it.
     """
 
     run_id: str
@@ -83,6 +85,8 @@ class TrainResult(FlowResult):
     model: ModelVersion
     candidates: list[CandidateMetrics]
     baseline: MethodMetrics | None
+    chance: float | None = None
+    half: HalfFit | None = None
     metrics: dict[str, dict[str, float | None]]
     promoted: bool
     reason: str

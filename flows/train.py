@@ -30,7 +30,7 @@ from tasks.registry.task import (
     register_model,
     run_of,
 )
-from tasks.training.task import sound_candidates
+from tasks.training.task import fit_on_half, sound_candidates
 
 KNOWN = "same model and candidates as before; nothing new was registered"
 
@@ -79,6 +79,8 @@ def train(
                 candidate_metrics(method, evaluation, seconds_of(run.workspace, trained[method])) for method in models
             ],
             baseline=baseline_metrics(evaluation),
+            half=fit_on_half(run.workspace, trained[best]),
+            chance=evaluation.methods["random"].ndcg_auc,
             metrics={"validation": evaluation.metrics(best)},
             promoted="champion" in registered.aliases,
             reason=registered.reason if registered.is_new else KNOWN,

@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from scenekin.contact_sheet import ReadQuery, check_sheet
 from scenekin.queries import Queries, RefusedQuery
-from scenekin.result_files import RESULTS, ReadQuery, check_sheet, results_writer
+from scenekin.result_files import RESULTS, results_writer
 from scenekin.searcher import RECALL, Query, Searcher
 from tasks.collection.parsing.text import printable
 from tasks.embedding.embed import embed_images
@@ -41,7 +42,7 @@ def search_files(
 
     `out` is written completely or not at all. Raises InputError.
     """
-    check_sheet(out, len(queries.names), top)
+    _check_sheet(out, len(queries.names), top)
     outcome = BatchOutcome(len(queries.names) + len(queries.refused), list(queries.refused))
     with (
         results_writer(searcher, out, words, queries.read) as write,
@@ -73,7 +74,7 @@ def search_files(
 def search_index(searcher: Searcher, out: Path, words: Words, top: int = 10, recall: float = RECALL) -> BatchOutcome:
     """Search for each image of the index, by the stored vectors; otherwise as `search_files`."""
     outcome = BatchOutcome(searcher.manifest.images, [])
-    check_sheet(out, outcome.listed, top)
+    _check_sheet(out, outcome.listed, top)
     with (
         results_writer(searcher, out, words, searcher.read_indexed) as write,
         progress("searching", outcome.listed) as on_step,
@@ -90,10 +91,14 @@ def search_one(
     searcher: Searcher, query: Query, name: str, read: ReadQuery, out: Path, top: int = 10, recall: float = RECALL
 ) -> BatchOutcome:
     """Search for a single query, named as it appears in the results; otherwise as `search_files`."""
-    check_sheet(out, 1, top)
+    _check_sheet(out, 1, top)
     with results_writer(searcher, out, query, read) as write:
         write(_results(searcher, [name], query.embedding_D[None], top, recall))
     return BatchOutcome(1, [], 1)
+
+
+def _check_sheet(out: Path, queries: int, top: int) -> None:
+    check_sheet(out, queries * (top + 1), "use fewer queries or results")
 
 
 def _parts(queries: int, top: int) -> Iterator[slice]:

@@ -9,6 +9,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 
 import typer
 
+from flows.errors import EXPECTED
 from scenekin.commands.backbones import backbones
 from scenekin.commands.check import check
 from scenekin.commands.config import config
@@ -22,12 +23,14 @@ from scenekin.commands.serve import serve
 from scenekin.commands.train import train
 from scenekin.commands.versions import versions
 from scenekin.console import LOGGER, configure_logging
-from scenekin.errors import InputError, NoTextModel, StorageError
+from scenekin.errors import NoTextModel
 from scenekin.extras import missing_extra
 from scenekin.interrupt import end_soon_on_interrupt
 from scenekin.options import Quiet, Verbose, Workspace
 from scenekin.streams import open_streams, use_utf8
-from storage.errors import NoChampion, WorkspaceError, WorkspaceInUse
+from scenekin.usage import Command, Group, WrongUsage
+from storage.errors import InvalidName, NoChampion, WorkspaceError, WorkspaceInUse
+from tasks.errors import InvalidOption
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -46,6 +49,7 @@ HINTS: dict[type[Exception], str] = {
 app = typer.Typer(
     name="scenekin",
     help="Find images that show the same kind of scene, in collections without captions.",
+    cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -97,9 +101,7 @@ def _configure(
     quiet: Quiet = False,
     version: Annotated[  # noqa: ARG001  its callback prints it
         bool,
-        typer.Option(
-            "--version", metavar="", callback=_print_version, is_eager=True, help="Print the version and exit."
-        ),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
     ] = False,
 ) -> None:
     _set_logging(verbose, quiet)
@@ -111,7 +113,7 @@ def _configure(
 
 def _set_logging(verbose: bool, quiet: bool) -> None:
     if verbose and quiet:
-        raise typer.BadParameter("--quiet and --verbose cannot be used together.")
+        raise WrongUsage("--quiet and --verbose cannot be used together.")
     configure_logging(verbose, quiet)
 
 
@@ -134,18 +136,18 @@ def with_logging_options(command: Callable[..., T]) -> Callable[..., T]:
 
 
 def sentence_on_error(command: Callable[P, T]) -> Callable[P, T]:
-    """End a command that cannot do its work with one sentence and exit code 1 instead of a traceback."""
+    """End a command that cannot do its work with one sentence and exit code 1, or 2 for wrong usage."""
 
     @wraps(command)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return command(*args, **kwargs)
-        except (InputError, StorageError, FloatingPointError) as error:
-            message = f"{error}{HINTS.get(type(error), '')}"
+        except (InvalidOption, InvalidName) as error:
+            raise WrongUsage(str(error)) from None
         except BrokenPipeError:
             raise  # the reader of the output has closed it: typer exits quietly
-        except OSError as error:
-            message = _os_error_text(error)
+        except EXPECTED as error:
+            message = _os_error_text(error) if isinstance(error, OSError) else f"{error}{HINTS.get(type(error), '')}"
         except ModuleNotFoundError as error:
             message = missing_extra(error)
         except KeyboardInterrupt:
@@ -160,4 +162,4 @@ for _command in (
     *(demo, check, train, evaluate, index, versions),
     *(search, explain, duplicates, serve, config, backbones),
 ):
-    app.command()(with_logging_options(sentence_on_error(_command)))
+    app.command(cls=Command)(with_logging_options(sentence_on_error(_command)))

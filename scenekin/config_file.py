@@ -10,7 +10,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from flows.config import FORMER_NAMES, Config, with_current_names
-from tasks.errors import InputError
+from tasks.errors import InputError, InvalidOption
 from tasks.invalid import clauses
 
 PRESETS = files("flows") / "presets"
@@ -29,9 +29,11 @@ def read_config(file: Path | None, assignments: Sequence[str] = (), command: str
     """Return the defaults, changed by the file, then by assignments such as `v_v.margin=0.1`.
 
     If there is no such file, the preset of that name is read. Assignments that have no effect on the `command` are
-    logged as warnings; a file may serve several commands. Raises InputError if a setting is unknown or invalid.
+    logged as warnings; a file may serve several commands. Raises InputError if a setting of the file is unknown or
+    invalid, InvalidOption if an assignment is.
     """
     values = _read_yaml(file) if file is not None else {}
+    of_file = dict(values)
     for assignment in assignments:
         section = _assign(values, assignment)
         if command is not None and section in Config.model_fields and section not in READ_BY[command]:
@@ -39,7 +41,16 @@ def read_config(file: Path | None, assignments: Sequence[str] = (), command: str
     try:
         return Config.model_validate(values)
     except ValidationError as error:
-        raise InputError(f"Invalid settings: {'; '.join(clauses(error.errors()))}.") from None
+        refusal = InvalidOption if _is_valid(of_file) else InputError
+        raise refusal(f"Invalid settings: {'; '.join(clauses(error.errors()))}.") from None
+
+
+def _is_valid(values: dict[str, Any]) -> bool:
+    try:
+        Config.model_validate(values)
+    except ValidationError:
+        return False
+    return True
 
 
 def preset_names() -> list[str]:
@@ -116,10 +127,10 @@ def _place(error: yaml.YAMLError) -> str:
 
 
 def _assign(values: dict[str, Any], assignment: str) -> str:
-    """Set a value, and return the section or setting at the top that it belongs to. Raises InputError."""
+    """Set a value, and return the section or setting at the top that it belongs to. Raises InvalidOption."""
     name, equals, text = assignment.partition("=")
     if not (name and equals):
-        raise InputError(f"Cannot parse --set {assignment}; write key=value.")
+        raise InvalidOption(f"Cannot parse --set {assignment}; write key=value.")
     section, *names = name.split(".")
     top = FORMER_NAMES.get(section, section)
     *parents, last = [top, *names]
@@ -130,10 +141,10 @@ def _assign(values: dict[str, Any], assignment: str) -> str:
                 f"Cannot apply --set {assignment}: {parent} is a list in the settings file; change it there."
             )
         if not isinstance(below, dict):
-            raise InputError(f"Cannot apply --set {assignment}: {parent} is a single setting, not a section.")
+            raise InvalidOption(f"Cannot apply --set {assignment}: {parent} is a single setting, not a section.")
         values[parent] = values = dict(below)  # a copy: YAML aliases share one object
     try:
         values[last] = yaml.safe_load(text)
     except yaml.YAMLError:
-        raise InputError(f"Cannot parse --set {assignment}: {text!r} is not a valid YAML value.") from None
+        raise InvalidOption(f"Cannot parse --set {assignment}: {text!r} is not a valid YAML value.") from None
     return top

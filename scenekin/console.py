@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from tasks.metrics.formatting import format_metric
+
 if TYPE_CHECKING:
     from scenekin.searcher import Searcher
     from storage.index.manifest import Manifest
@@ -42,6 +44,13 @@ def problems_text(counts: Mapping[str, int]) -> list[str]:
     return [f"  problems: {kinds}; `scenekin check` lists them"] if kinds else []
 
 
+def score_text(model: float | None, baseline: float | None, chance: float | None) -> str:
+    """A line that says what the score is and what it is compared with, for people who know no metric's name."""
+    reached = [("this model", model), ("the best untrained baseline", baseline), ("chance", chance)]
+    scores = ", ".join(f"{who} {format_metric(score)}" for who, score in reached if score is not None)
+    return f"  Score (0-100: do images with similar captions come first?): {scores}"
+
+
 def refusal_lines(refused: Sequence[Mapping[str, str]]) -> list[str]:
     """The first refused items with their reasons, and how many more there are; one line is never left out."""
     shown = len(refused) if len(refused) <= REFUSALS_SHOWN + 1 else REFUSALS_SHOWN
@@ -65,6 +74,12 @@ def missing_images_text(manifest: "Manifest") -> list[str]:
         f"The images of the index were in {manifest.images_root}, which no longer exists; if they were moved, "
         "run `scenekin index` with their new place and --moved."
     ]
+
+
+def print_missing_images(manifest: "Manifest") -> None:
+    """Warn of an index whose images are not where they were, so that the paths that a command prints do not exist."""
+    for line in missing_images_text(manifest):
+        LOGGER.warning("%s", line)
 
 
 def image_text(searcher: "Searcher", image_id: str) -> str:

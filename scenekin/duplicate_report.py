@@ -1,12 +1,15 @@
-"""Near-duplicates of an index as a table."""
+"""Near-duplicates of an index as a table or a contact sheet."""
 
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.csv
 
-from scenekin.outputs import output_file, without_formulas
+from scenekin.contact_sheet import ContactSheet, check_sheet
+from scenekin.outputs import csv_writer, output_file
+from scenekin.searcher import Searcher
 from storage.index.manifest import Manifest
 from storage.index.rows import index_rows, index_vectors
 from storage.tables import write_table
@@ -14,7 +17,7 @@ from storage.workspace import Workspace
 from tasks.progress import progress
 from tasks.search.duplicate_groups import find_duplicates
 
-FORMATS = (".csv", ".parquet")
+FORMATS = (".csv", ".html", ".parquet")
 ROWS = pa.schema(
     [
         ("group", pa.int32()),
@@ -53,10 +56,25 @@ def duplicate_table(workspace: Workspace, manifest: Manifest, threshold: float) 
     return pa.Table.from_pylist(rows, schema=ROWS)
 
 
-def write_report(table: pa.Table, out: Path) -> None:
-    """Write the table as CSV or Parquet, by the suffix. Raises InputError."""
+def write_report(searcher: Searcher, table: pa.Table, out: Path) -> None:
+    """Write the table as CSV, Parquet or an HTML contact sheet, by the suffix. Raises InputError."""
+    check_sheet(out, len(table), "use a higher --threshold")
     with output_file(out) as file:
-        if out.suffix.lower() == ".csv":
-            pa.csv.write_csv(pa.Table.from_batches(map(without_formulas, table.to_batches()), ROWS), file)
-        else:
-            write_table(file, table)
+        match out.suffix.lower():
+            case ".csv":
+                with csv_writer(file, ROWS) as write:
+                    for batch in table.to_batches():
+                        write(batch)
+            case ".html":
+                sheet = ContactSheet(searcher)
+                with file.open("w", encoding="utf-8") as page:
+                    page.write(sheet.begin("Near-duplicates"))
+                    page.writelines(map(sheet.group, groups_of(table)))
+                    page.write(sheet.end())
+            case _:
+                write_table(file, table)
+
+
+def groups_of(table: pa.Table) -> list[list[dict[str, Any]]]:
+    """Return the rows of each group."""
+    return [list(rows) for _, rows in groupby(table.to_pylist(), key=itemgetter("group"))]

@@ -15,7 +15,7 @@ Collection = Annotated[
     str, typer.Argument(metavar="COLLECTION", help="Folder, file or URL of the images and their captions.")
 ]
 Images = Annotated[str | None, typer.Option("--images", metavar="DIR", help="Image folder, if outside the collection.")]
-Format = Annotated[str | None, typer.Option("--format", help="Collection format (default: detected).")]
+Format = Annotated[str | None, typer.Option("--format", metavar="NAME", help="Collection format (default: detected).")]
 ImageColumn = Annotated[
     str | None,
     typer.Option("--image-column", metavar="NAME", help="Table column with the image paths (default: detected)."),
@@ -38,25 +38,25 @@ Assignments = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY=VALUE", help="Change one setting, e.g. seed=1; repeatable."),
 ]
-Model = Annotated[str, typer.Option("--model", help="Alias or version of the registered model.")]
-IndexName = Annotated[str, typer.Option("--name", help="Index name.")]
+Model = Annotated[
+    str, typer.Option("--model", metavar="VERSION", help="Version of a trained model, or champion or challenger.")
+]
+IndexName = Annotated[str, typer.Option("--name", metavar="NAME", help="Index name.")]
 FollowLinks = Annotated[
-    bool, typer.Option("--follow-links", metavar="", help="Follow symbolic links that lead out of the collection.")
+    bool, typer.Option("--follow-links", help="Follow symbolic links that lead out of the collection.")
 ]
 Rehash = Annotated[
     bool,
-    typer.Option("--rehash", metavar="", help="Read every file again, even those whose size and time are unchanged."),
+    typer.Option("--rehash", help="Read every file again, even those whose size and time are unchanged."),
 ]
-Wait = Annotated[bool, typer.Option("--wait", metavar="", help="Wait if another process is using the workspace.")]
+Wait = Annotated[bool, typer.Option("--wait", help="Wait if another process is using the workspace.")]
 LOGGING = "Logging"  # the panel of the help that these two options stand in
 Verbose = Annotated[
     bool,
-    typer.Option("--verbose", metavar="", help="Log each step to standard error.", rich_help_panel=LOGGING),
+    typer.Option("--verbose", help="Log each step to standard error.", rich_help_panel=LOGGING),
 ]
-Quiet = Annotated[
-    bool, typer.Option("--quiet", metavar="", help="Print results and errors only.", rich_help_panel=LOGGING)
-]
-AsJson = Annotated[bool, typer.Option("--json", metavar="", help="Print the result as one JSON object.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print results and errors only.", rich_help_panel=LOGGING)]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 
 
 def column_options(

@@ -1,26 +1,28 @@
 """Output files that people name: checked before the work, then written completely or not at all."""
 
+import codecs
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.csv
 
 from storage.atomic import fresh_file
-from tasks.errors import InputError
+from tasks.errors import InputError, InvalidOption
 from tasks.phrases import either
 
 FORMULA = r"^[=+\-@\t\r]"  # how a cell begins that spreadsheets run as a formula
 
 
 def check_output(out: Path, *suffixes: str) -> None:
-    """Raise InputError if the name has another suffix or the file cannot be written there."""
-    reason = None
+    """Raise InvalidOption if the name has another suffix, InputError if the file cannot be written there."""
     if out.suffix.lower() not in suffixes:
-        reason = f"the name must end in {either(suffixes)}"
-    elif out.is_dir():
+        raise InvalidOption(f"Cannot write {out}: the name must end in {either(suffixes)}.")
+    reason = None
+    if out.is_dir():
         reason = "Is a directory"
     elif not out.parent.is_dir():
         reason = "Not a directory" if out.parent.exists() else "No such file or directory"
@@ -28,6 +30,15 @@ def check_output(out: Path, *suffixes: str) -> None:
         reason = "the folder is read-only"
     if reason:
         raise InputError(f"Cannot write {out}: {reason}.")
+
+
+@contextmanager
+def csv_writer(file: Path, schema: pa.Schema) -> Iterator[Callable[[pa.RecordBatch], None]]:
+    """Yield a function that writes rows into a CSV file as spreadsheets take it: marked as UTF-8, without formulas."""
+    with file.open("wb") as stream:
+        stream.write(codecs.BOM_UTF8)
+        with pyarrow.csv.CSVWriter(stream, schema) as table:
+            yield lambda batch: table.write_batch(without_formulas(batch))
 
 
 @contextmanager

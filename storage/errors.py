@@ -9,6 +9,10 @@ class WorkspaceError(StorageError):
     """The workspace is missing or cannot be written."""
 
 
+class InvalidName(StorageError):
+    """A name that no index can have."""
+
+
 class NoChampion(StorageError):
     """Models are registered, but none is the champion."""
 

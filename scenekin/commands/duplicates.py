@@ -1,12 +1,11 @@
 """`scenekin duplicates`."""
 
-from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scenekin.console import image_text, print_result, short
+from scenekin.console import image_text, print_missing_images, print_result, short
 from scenekin.options import AsJson, IndexName, Workspace
 from scenekin.outputs import check_output
 from tasks.phrases import counted
@@ -23,6 +22,7 @@ def duplicates(
         float,
         typer.Option(
             "--threshold",
+            metavar="NUMBER",
             min=0,
             max=1,
             help="Minimum cosine similarity; low values group similar scenes. Exact copies are always included.",
@@ -30,22 +30,25 @@ def duplicates(
     ] = 0.98,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="F.csv|F.parquet", help="Write one row per image to this file."),
+        typer.Option(
+            "--out", metavar="FILE", help="Write the groups to a .csv, .parquet or .html file (a contact sheet)."
+        ),
     ] = None,
     workspace: Workspace = None,
     json: AsJson = False,
 ) -> None:
     """Report groups of near-duplicate images in an index."""
-    from scenekin.duplicate_report import FORMATS, duplicate_table, write_report
+    from scenekin.duplicate_report import FORMATS, duplicate_table, groups_of, write_report
     from scenekin.searcher import Searcher
 
     if out is not None:
         check_output(out, *FORMATS)
     searcher = Searcher.open(workspace, name)
+    print_missing_images(searcher.manifest)
     table = duplicate_table(searcher.workspace, searcher.manifest, threshold)
     if out is not None:
-        write_report(table, out)
-    groups = [list(rows) for _, rows in groupby(table.to_pylist(), key=lambda row: row["group"])]
+        write_report(searcher, table, out)
+    groups = groups_of(table)
     answer = {
         "index": {"name": name, "version": searcher.manifest.version, "images": searcher.manifest.images},
         "threshold": threshold,

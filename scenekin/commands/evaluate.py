@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from scenekin.console import print_result, short
+from scenekin.console import print_result, score_text, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -31,6 +31,11 @@ from tasks.phrases import counted
 if TYPE_CHECKING:
     from flows.results import EvaluateResult
 
+LEGEND = (
+    "  NDCG AUC is this score; PCC AUC (-100 to 100) is how well the similarities follow those of the captions.",
+    "  GAP, blocks and R-MAC: the untrained network; oracle: the ranking by the captions themselves.",
+)
+
 
 def evaluate(
     collection: Collection,
@@ -44,7 +49,7 @@ def evaluate(
     caption_column: CaptionColumn = None,
     encoding: Encoding = None,
     table: Annotated[
-        bool, typer.Option("--table", metavar="", help="Print a table of all methods with confidence intervals.")
+        bool, typer.Option("--table", help="Print a table of all methods with confidence intervals.")
     ] = False,
     follow_links: FollowLinks = False,
     rehash: Rehash = False,
@@ -77,12 +82,14 @@ def evaluate_text(result: "EvaluateResult") -> str:
     lines = [
         f"{result.model.name} version {result.model.version}, {result.methods[result.method].label}, on "
         f"{result.split}: {counted(result.queries, 'query', 'queries')}, {result.left_out:,} skipped",
+        _score_line(result),
         *_verdict(result),
         f"  {'method':32} NDCG AUC  PCC AUC",
     ]
     for _, summary in sorted(result.methods.items(), key=lambda item: item[0] != result.method):
         aucs = (format_metric(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
         lines.append("  {:32} {:>8} {:>8}".format(summary.label, *aucs))
+    lines += LEGEND
     for name, words in result.words.items():
         without, at_90, at_80 = (f"{100 * share:.0f}%" for share in (words.without, words.at_90, words.at_80))
         lines.append(
@@ -96,6 +103,17 @@ def evaluate_text(result: "EvaluateResult") -> str:
             f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"
         )
     return "\n".join([*lines, *_notes(result), f"Report: {short(Path(result.report))}"])
+
+
+def _score_line(result: "EvaluateResult") -> str:
+    """What the score means, with those of the model, the best untrained baseline and chance."""
+    methods, gain = result.methods, result.methods[result.method].gain
+    random = methods.get("random")
+    return score_text(
+        methods[result.method].ndcg_auc,
+        None if gain is None else methods[gain.over].ndcg_auc,
+        None if random is None else random.ndcg_auc,
+    )
 
 
 def _verdict(result: "EvaluateResult") -> list[str]:
@@ -123,7 +141,7 @@ def _notes(result: "EvaluateResult") -> list[str]:
         )
     if result.cut_ranks:
         ranks = ", ".join(map(str, result.cut_ranks))
-        notes.append(f"  R = {ranks} cannot be measured: a query ranks fewer images")
+        notes.append(f"  Lists of {ranks} results cannot be measured: a query ranks fewer images")
     return notes
 
 

@@ -43,13 +43,11 @@ def index(
     model: Model = "champion",
     allow_shrink: Annotated[
         bool,
-        typer.Option("--allow-shrink", metavar="", help="Allow more than 20% of the indexed images to be removed."),
+        typer.Option("--allow-shrink", help="Allow more than 20% of the indexed images to be removed."),
     ] = False,
     moved: Annotated[
         bool,
-        typer.Option(
-            "--moved", metavar="", help="Accept that the collection has been moved here since it was indexed."
-        ),
+        typer.Option("--moved", help="Accept that the collection has been moved here since it was indexed."),
     ] = False,
     config: ConfigFile = None,
     set: Assignments = None,
@@ -137,7 +135,8 @@ def _other_changes(result: "IndexResult") -> list[str]:
     if "model_before" not in result.index:
         return []
     captions = int(result.index["captioned"]) - int(result.index["captioned_before"])
-    changes = [f"{abs(captions):,} captions {'added' if captions > 0 else 'removed'}"] if captions else []
+    more = f"{abs(captions):,} {'more' if captions > 0 else 'fewer'} with captions"
+    changes = [more] if captions else []
     if (replaced := _replaced_model(result)) is not None:
         changes.append(f"model {result.model.version} instead of {replaced}")
     return changes

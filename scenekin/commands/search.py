@@ -11,8 +11,8 @@ import typer
 from scenekin.console import (
     LOGGER,
     image_text,
-    missing_images_text,
     model_and_index,
+    print_missing_images,
     print_notes,
     print_result,
     refusal_lines,
@@ -20,6 +20,7 @@ from scenekin.console import (
 )
 from scenekin.options import AsJson, ImageColumn, IndexName, Workspace
 from scenekin.outputs import check_output
+from scenekin.usage import WrongUsage
 from tasks.errors import InputError
 from tasks.phrases import counted, did_you_mean
 
@@ -30,8 +31,8 @@ if TYPE_CHECKING:
 QueryFile = Annotated[
     Path | None, typer.Argument(metavar="QUERY", help="Image file; with --out, also a folder or list.")
 ]
-QueryId = Annotated[str | None, typer.Option("--id", help="Search by the indexed image with this id.")]
-QueryText = Annotated[str | None, typer.Option("--text", help="Search by text.")]
+QueryId = Annotated[str | None, typer.Option("--id", metavar="ID", help="Search by the indexed image with this id.")]
+QueryText = Annotated[str | None, typer.Option("--text", metavar="TEXT", help="Search by a description of the scene.")]
 Added = Annotated[
     list[str] | None,
     typer.Option("--add", metavar="TERM", help="Words to add, optionally weighted: `snow:2`; repeatable."),
@@ -40,12 +41,22 @@ Removed = Annotated[
     list[str] | None,
     typer.Option("--remove", metavar="TERM", help="Words to remove, optionally weighted; repeatable."),
 ]
-Alpha = Annotated[float | None, typer.Option("--alpha", min=0, help="Strength of added words (default: 1).")]
-Beta = Annotated[float | None, typer.Option("--beta", min=0, help="Strength of removed words (default: 0.5).")]
-Top = Annotated[int, typer.Option("--top", min=1, help="Number of results.")]
+Alpha = Annotated[
+    float | None, typer.Option("--alpha", metavar="NUMBER", min=0, help="Strength of added words (default: 1).")
+]
+Beta = Annotated[
+    float | None, typer.Option("--beta", metavar="NUMBER", min=0, help="Strength of removed words (default: 0.5).")
+]
+Top = Annotated[int, typer.Option("--top", metavar="NUMBER", min=1, help="Number of results.")]
 MinRecall = Annotated[
     float | None,
-    typer.Option("--recall", min=0, max=1, help="Minimum recall for very large indexes (default: 0.95; 1 is exact)."),
+    typer.Option(
+        "--recall",
+        metavar="NUMBER",
+        min=0,
+        max=1,
+        help="Share of the nearest images to find in a very large index (default: 0.95; 1 is exact).",
+    ),
 ]
 Explain = Annotated[
     Path | None,
@@ -85,8 +96,7 @@ def search(
 
     _check_usage(query, id, text, ids, explain, out)
     searcher = Searcher.open(workspace, name)
-    for line in missing_images_text(searcher.manifest):
-        LOGGER.warning("%s", line)
+    print_missing_images(searcher.manifest)
     modifiers: dict[str, Any] = {"add": add or (), "remove": remove or ()}
     for option, strength, terms in (("alpha", alpha, "add"), ("beta", beta, "remove")):
         if strength is not None and not modifiers[terms]:
@@ -108,13 +118,13 @@ def _check_usage(
 ) -> None:
     """Raise BadParameter for options that do not go together, InputError for files that cannot be used."""
     if ids not in (None, "all"):
-        raise typer.BadParameter(f"--ids takes the word all, not {ids!r}; to search by one indexed image, use --id.")
+        raise WrongUsage(f"--ids takes the word all, not {ids!r}; to search by one indexed image, use --id.")
     if sum(given is not None for given in (query, id, text, ids)) != 1:
-        raise typer.BadParameter("Give exactly one query: an image file, --id, --text, or --ids all with --out.")
+        raise WrongUsage("Give exactly one query: an image file, --id, --text, or --ids all with --out.")
     if ids is not None and out is None:
-        raise typer.BadParameter("--ids all writes its results to a file; set --out.")
+        raise WrongUsage("--ids all writes its results to a file; set --out.")
     if explain is not None and (text is not None or out is not None):
-        raise typer.BadParameter("--explain needs a single image, given as a file or with --id, and no --out.")
+        raise WrongUsage("--explain needs a single image, given as a file or with --id, and no --out.")
     if query is not None:
         _check_file(query, out)
     if out is not None:

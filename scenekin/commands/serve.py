@@ -15,9 +15,16 @@ CONNECTIONS = 256
 
 def serve(
     host: Annotated[
-        str, typer.Option("--host", help="Address to listen on; 127.0.0.1: this computer only; 0.0.0.0: the network.")
+        str,
+        typer.Option(
+            "--host",
+            metavar="ADDRESS",
+            help="Address to listen on: 127.0.0.1 for this computer only, 0.0.0.0 for the network.",
+        ),
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="Port; 0 chooses a free one.")] = 8080,
+    port: Annotated[
+        int, typer.Option("--port", metavar="NUMBER", min=0, max=65535, help="Port; 0 chooses a free one.")
+    ] = 8080,
     name: IndexName = "main",
     allowed_host: Annotated[
         list[str] | None,

@@ -1,11 +1,12 @@
 """`scenekin train`."""
 
+import logging
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from scenekin.console import print_result, problems_text, short
+from scenekin.console import LOGGER, print_result, problems_text, score_text, short
 from scenekin.options import (
     AsJson,
     Assignments,
@@ -25,7 +26,7 @@ from scenekin.options import (
     path_text,
     workspace_argument,
 )
-from tasks.metrics.formatting import format_difference, format_with_interval
+from tasks.metrics.formatting import format_difference, format_metric, format_with_interval
 from tasks.model.licences import describe_licence
 
 if TYPE_CHECKING:
@@ -85,16 +86,37 @@ def train_text(result: "TrainResult", place: Sequence[str] = ("COLLECTION",)) ->
         rows.append((baseline.label, auc, baseline.ndcg_auc_interval, ", best untrained baseline"))
     warning = f"; it {result.warning}" if result.warning else ""
     lines = [f"{model}: {result.reason}{warning}", *_next_steps(result, shlex.join(place))]
-    lines.append("  NDCG AUC on validation:")
+    lines += [_score_line(result), "  Scores (NDCG AUC on validation), with 95% intervals:"]
     lines += [
         f"  {label:14}  {format_with_interval(auc, interval)}{note}"
         for label, auc, interval, note in sorted(rows, key=lambda row: -(row[1] or 0))
     ]
     lines += [f"  Network: {network.name}; {describe_licence(network.licence)}" for network in result.networks]
-    cached = sum(stage.cached for stage in result.stages)
-    lines.append(f"  Stages: {len(result.stages)}, {cached} from the cache")
-    lines += problems_text(result.problem_counts)
+    if LOGGER.isEnabledFor(logging.DEBUG):
+        cached = sum(stage.cached for stage in result.stages)
+        lines.append(f"  Stages: {len(result.stages)}, {cached} from the cache")
+    lines += [*problems_text(result.problem_counts), *_more_captions(result)]
     return "\n".join([*lines, f"Report: {short(Path(result.report))}"])
+
+
+def _score_line(result: "TrainResult") -> str:
+    """What the score means, with those of the registered model, the best untrained baseline and chance."""
+    trained = {candidate.method: candidate.metrics.get("ndcg_auc") for candidate in result.candidates}
+    baseline = None if result.baseline is None else result.baseline.metrics.get("ndcg_auc")
+    return score_text(trained.get(result.method), baseline, result.chance)
+
+
+def _more_captions(result: "TrainResult") -> list[str]:
+    """Whether more captions are likely to help, where that was measured."""
+    if (half := result.half) is None:
+        return []
+    effect = (
+        "more captions are likely to help"
+        if half.is_clear_gain
+        else "no clear difference, so more captions of this kind may help little"
+    )
+    reached = f"{format_metric(half.ndcg_auc)} instead of {format_metric(half.ndcg_auc + half.gain)}"
+    return [f"  With half of the captioned training images ({half.images:,}), the score is {reached}: {effect}."]
 
 
 def _next_steps(result: "TrainResult", place: str) -> list[str]:

@@ -1,11 +1,13 @@
 """`scenekin versions`."""
 
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from scenekin.console import missing_images_text, print_result
 from scenekin.options import AsJson, IndexName, Wait, Workspace
+from scenekin.usage import WrongUsage
 from tasks.phrases import counted
 
 if TYPE_CHECKING:
@@ -13,9 +15,11 @@ if TYPE_CHECKING:
 
 
 def versions(
-    action: Annotated[Literal["list", "rollback"], typer.Argument(metavar="ACTION", help="list or rollback.")] = "list",
+    action: Annotated[Literal["list", "rollback"], typer.Argument(metavar="ACTION", help="What to do.")] = "list",
     name: IndexName = "main",
-    to: Annotated[int | None, typer.Option("--to", help="Version to roll back to (default: the previous one).")] = None,
+    to: Annotated[
+        int | None, typer.Option("--to", metavar="VERSION", help="Version to roll back to (default: the previous one).")
+    ] = None,
     wait: Wait = False,
     workspace: Workspace = None,
     json: AsJson = False,
@@ -25,7 +29,7 @@ def versions(
     from storage.workspace import find_workspace, locked, open_workspace
 
     if to is not None and action != "rollback":
-        raise typer.BadParameter("--to applies to `rollback` only.")
+        raise WrongUsage("--to applies to `rollback` only.")
     space = find_workspace(workspace)
     rows = _rows(space, name)  # before open_workspace, which writes: a folder without an index stays untouched
     lines: list[str] = []
@@ -68,12 +72,17 @@ def _places(rows: list[dict[str, Any]]) -> list[str]:
     return [f"Version {version} was made from {place}." for version, place in made.items()]
 
 
+def _local(moment: str) -> str:
+    """A moment in ISO 8601 as local time with its offset from UTC."""
+    return datetime.fromisoformat(moment).astimezone().isoformat(" ", "seconds")
+
+
 def _line(row: dict[str, Any]) -> str:
     mark = "*" if row["current"] else " "
     if "damage" in row:
         return f"{mark} {row['version']:>4}  {row['damage']}"
-    model = f"model {row['model']['version']}"
+    model, made = f"model {row['model']['version']}", _local(row["created_at"])
     captions = "" if row["captioned"] is None else f"  {row['captioned']:,} with captions"
-    line = f"{mark} {row['version']:>4}  {counted(row['images'], 'image'):>16}{captions}  {model}  {row['created_at']}"
+    line = f"{mark} {row['version']:>4}  {counted(row['images'], 'image'):>16}{captions}  {model}  {made}"
     measured = (row["recall"] or {}).get(10, {}).items()
     return "  ".join([line, *(f"recall@10 {recall:.3f} with {lists} lists" for lists, recall in measured)])

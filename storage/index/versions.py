@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from storage.atomic import fresh_file, temporary_path
-from storage.errors import StorageError
+from storage.errors import InvalidName, StorageError
 from storage.faults import FaultPoint, reach
 from storage.index.manifest import MANIFEST, Manifest
 from storage.index.verify import changed_files, part_fault
@@ -21,7 +21,7 @@ T = TypeVar("T")
 def index_folder(workspace: Workspace, name: str) -> Path:
     """Return the folder of an index. Raises StorageError for a name that is no plain file name."""
     if not re.fullmatch(r"\w[\w.-]*", name):
-        raise StorageError(f"Invalid index name: {name!r}; use letters, digits, dots, hyphens and underscores.")
+        raise InvalidName(f"Invalid index name: {name!r}; use letters, digits, dots, hyphens and underscores.")
     return workspace.index / name
 
 

@@ -175,7 +175,7 @@ def _local_tree(url: str, follow_links: bool) -> Tree:
     if root.is_file():
         return Tree(url, str(root.parent), (root.name,), is_file=True)
     if not root.is_dir():
-        raise FileNotFoundError(url)
+        raise OSError("neither a file nor a folder") if root.exists() else FileNotFoundError(url)
     files, skipped = walk(root, follow_links)
     return Tree(url, str(root), tuple(files), skipped=tuple(skipped))
 

@@ -133,7 +133,8 @@ def _judge(
 def _missing(item: Item, hint: str | None, namesakes: Sequence[str]) -> Problem:
     """Return the reason why there is no file: its name is that of several images, or of none."""
     if not namesakes:
-        return _refuse(item, "missing-image", f"no such file: {item.path}" + (f"; {hint}" if hint else ""))
+        reason = "no such file" if item.path == item.image_id else f"no such file: {item.path}"
+        return _refuse(item, "missing-image", reason + (f"; {hint}" if hint else ""))
     more = len(namesakes) - NAMESAKES_SHOWN
     shown = ", ".join(namesakes[:NAMESAKES_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
     return _refuse(item, "ambiguous-name", f"several images have this name ({shown}); add the folder to the name")

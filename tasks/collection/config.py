@@ -14,7 +14,7 @@ from pydantic import (
     model_validator,
 )
 
-from tasks.errors import InputError
+from tasks.errors import InvalidOption
 from tasks.invalid import clauses
 
 
@@ -70,11 +70,11 @@ class CollectionConfig(BaseModel):
         return self.model_dump(include={"image_column", "caption_column", "encoding"}, exclude_none=True, mode="json")
 
     def override(self, options: Mapping[str, str | Sequence[str]]) -> "CollectionConfig":
-        """Return the settings with some of them replaced, as options of the command line do. Raises InputError."""
+        """Return the settings with some of them replaced, as options of the command line do. Raises InvalidOption."""
         try:
             return CollectionConfig.model_validate({**self.model_dump(), **options})
         except ValidationError as error:
-            raise InputError(f"Invalid {'; '.join(clauses(error.errors()))}.") from None
+            raise InvalidOption(f"Invalid {'; '.join(clauses(error.errors()))}.") from None
 
     @model_validator(mode="after")
     def _leave_some_to_train_on(self) -> Self:

@@ -21,7 +21,7 @@ from tasks.collection.readers.table import Table, why_not_a_table
 from tasks.collection.readers.takeout import Takeout
 from tasks.collection.readers.visual_genome import VisualGenome
 from tasks.collection.records import Files, Problem, Reader, Reading
-from tasks.errors import InputError
+from tasks.errors import InputError, InvalidOption
 
 SPECIFIC: tuple[Reader, ...] = (Flickr8k(), Flickr30k(), Coco(), Karpathy(), VisualGenome(), ImageFolder(), Takeout())
 PARQUET_IMAGES, TABLE, SIDECAR, FOLDER = ParquetImages(), Table(), Sidecar(), Folder()
@@ -37,7 +37,7 @@ def read_collection(
     The format is detected unless it is named. Raises InputError if no format or several match.
     """
     if format is not None and format not in READERS:
-        raise InputError(f"Unknown format {format!r}; choose one of {', '.join(READERS)}.")
+        raise InvalidOption(f"Unknown format {format!r}; choose one of {', '.join(READERS)}.")
     config = config or CollectionConfig()
     files = replace(files, encoding=config.encoding)
     opened: set[str] = set()

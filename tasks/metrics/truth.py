@@ -34,6 +34,11 @@ class Truth:
         at = cut_ranks(NDCG_AT, self.relevance_QM.shape[1])
         return float(log_auc(mean_curve(ndcg(self.relevance_QM, self.scores(embedding_ND), at)), at))
 
+    def query_aucs(self, embedding_ND: np.ndarray) -> np.ndarray:
+        """Compute auc_Q, the NDCG AUC of each query, NaN without any relevant image; otherwise as `ndcg_auc`."""
+        at = cut_ranks(NDCG_AT, self.relevance_QM.shape[1])
+        return log_auc(ndcg(self.relevance_QM, self.scores(embedding_ND), at), at)
+
 
 def make_truth(tfidf_NV: csr_array, *, seed: int = 0, queries: int = QUERIES) -> Truth:
     """Choose up to `queries` queries of a split by `seed`; images without any weighted stem cannot be queries.

@@ -10,7 +10,7 @@ import numpy as np
 
 from tasks.captions.informative import informative_words
 from tasks.captions.stems import count_stems, tokenise
-from tasks.errors import InputError
+from tasks.errors import InputError, InvalidOption
 from tasks.model.text_model import TextModel
 from tasks.phrases import either
 from tasks.search.modifiers import steer
@@ -86,7 +86,7 @@ def read_term(given: str, text: TextModel) -> Term:
     weighted = bool(head) and WEIGHT.fullmatch(tail) is not None
     plain, weight = (given.rpartition(":")[0].rstrip(), float(tail)) if weighted else (given, 1.0)
     if not 0 <= weight <= MAX_WEIGHT:
-        raise InputError(f"The weight of {given!r} must be between 0 and {MAX_WEIGHT:.0f}.")
+        raise InvalidOption(f"The weight of {given!r} must be between 0 and {MAX_WEIGHT:.0f}.")
     informative = Counter(informative_words(plain, text.vocabulary))
     return Term(given, plain, weight, count_stems(informative, text.vocabulary.language))
 
@@ -96,20 +96,27 @@ def read_words(
 ) -> Words:
     """Read the terms that steer a query, towards `add` by α and away from `remove` by β.
 
-    A term without informative words has no effect; a term both added and removed cancels. Unknown words of the text
+    A term without informative words has no effect; a term both added, or searched for by
+    `query`, and removed cancels. Unknown words of the text
     `query` are reported too. Raises InputError for too many or too long terms and for numbers out of range.
     """
     if len(add) + len(remove) > MAX_TERMS:
-        raise InputError(f"A search takes at most {MAX_TERMS} added and removed terms, not {len(add) + len(remove)}.")
+        raise InvalidOption(
+            f"A search takes at most {MAX_TERMS} added and removed terms, not {len(add) + len(remove)}."
+        )
     _check_length("A text query", query)
     for name, value in (("alpha", alpha), ("beta", beta)):
         if not 0 <= value <= MAX_STRENGTH:
-            raise InputError(f"{name} must be between 0 and {MAX_STRENGTH:,.0f}, not {value}.")
+            raise InvalidOption(f"{name} must be between 0 and {MAX_STRENGTH:,.0f}, not {value}.")
     adding, removing = ([read_term(given, text) for given in terms] for terms in (add, remove))
     passed = {term.given: reason for term in (*adding, *removing) if (reason := _why_ignored(term, text))}
     for term in (*adding, *removing):
         if any(term.stems == other.stems for other in adding) and any(term.stems == other.stems for other in removing):
             passed.setdefault(term.given, "both added and removed")
+    asked = count_stems(Counter(informative_words(query, text.vocabulary)), text.vocabulary.language)
+    for term in removing:
+        if asked and term.stems == asked:
+            passed.setdefault(term.given, "both searched for and removed")
     kept_adding, kept_removing = ([term for term in terms if term.given not in passed] for terms in (adding, removing))
     directions = [(alpha * term.weight, embed_phrase(text, term.text)) for term in kept_adding]
     directions += [(-beta * term.weight, embed_phrase(text, term.text, wanted=False)) for term in kept_removing]

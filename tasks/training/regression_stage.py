@@ -18,6 +18,7 @@ from tasks.model.methods import LABELS
 from tasks.progress import progress
 from tasks.training.candidate import LoadedData, run_parameters, save_candidate
 from tasks.training.config import RegressionConfig
+from tasks.training.half import compare_with_half, draw_half
 from tasks.training.inputs import TrainingData
 from tasks.training.ridge import TEXT_CERTAINTY, RidgeFit, best_of, caption_space, kernel_ridge, linear_heads
 
@@ -47,9 +48,18 @@ def train(
                 head.calibrate(validation.single())
             return loaded.truth.ndcg_auc(project(head, validation).numpy())
 
+        def query_aucs(head: Head) -> np.ndarray:
+            if isinstance(head, Kernel):
+                head.calibrate(validation.single())
+            return loaded.truth.query_aucs(project(head, validation).numpy())
+
         space = caption_space(tfidf_from(loaded.tfidf_table), config.topics, seed)
         device = choose_device(run.runtime.device, *(network.backbone.precision for network in networks))
-        fit = _fit(train_NC, space.target_NT, config, loaded.block_channels(config.pooling), seed, device, score)
+        blocks = loaded.block_channels(config.pooling)
+        fit = _fit(train_NC, space.target_NT, config, blocks, seed, device, score)
+        half_N, chosen = draw_half(len(train_NC), seed), config.model_copy(update={"penalties": (fit.penalty,)})
+        half = _fit(train_NC[half_N], space.target_NT[half_N], chosen, blocks, seed, device, lambda _: 0.0)
+        compared = compare_with_half(query_aucs(fit.head), query_aucs(half.head), len(half_N))
         reach(FaultPoint.CANDIDATE_TRAINED, run.work)
         best = fit.scores[fit.penalty]
         log.metrics({"best_validation_ndcg_auc": best, "penalty": fit.penalty})
@@ -59,7 +69,7 @@ def train(
             loaded.vocabulary,
             log.run_id,
             best,
-            {"solver": solver, "penalty": fit.penalty, "scores": fit.scores},
+            {"solver": solver, "penalty": fit.penalty, "scores": fit.scores, "half": compared.model_dump()},
             text_VT=space.text_VT,
             certainty=TEXT_CERTAINTY if isinstance(fit.head, Kernel) else None,
         )

@@ -14,8 +14,20 @@ from tasks.errors import InputError
 from tasks.model.config import NetworkConfig
 from tasks.model.methods import LABELS
 from tasks.training.config import FineTuningConfig, RegressionConfig, TripletConfig, TripletMethod
+from tasks.training.half import HalfFit
 from tasks.training.inputs import TrainingData
 from tasks.training.memory import usable_memory
+
+__all__ = [
+    "HalfFit",
+    "fit_on_half",
+    "fit_to_memory",
+    "score_to_beat",
+    "sound_candidates",
+    "train_regression_head",
+    "train_triplet_head",
+    "train_untrained",
+]
 
 logger = logging.getLogger("scenekin.training")
 
@@ -127,6 +139,12 @@ def sound_candidates(
                 "because it could not become the best; its values are those reached by then."
             )
     return sound, tuple(notes)
+
+
+def fit_on_half(workspace: Workspace, training: Artifact) -> HalfFit | None:
+    """Return what the regression reaches with half of the training images; None for other methods."""
+    half = _training_json(workspace, training).get("half")
+    return None if half is None else HalfFit.model_validate(half)
 
 
 def _training_json(workspace: Workspace, training: Artifact) -> dict[str, Any]:

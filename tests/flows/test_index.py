@@ -281,7 +281,7 @@ def test_an_alias_or_version_names_the_model(trained_copy: Trained) -> None:
 
 @pytest.mark.parametrize("name", ["../main", "", "a/b", ".hidden"])
 def test_a_name_is_no_path(trained_copy: Trained, name: str) -> None:
-    assert "Invalid index name" in trained_copy.run("index", "--name", name).sentence
+    assert "Invalid index name" in trained_copy.run("index", "--name", name).usage_error
 
 
 def test_captions_are_read_from_the_columns_of_the_training(trained_copy: Trained, tmp_path: Path) -> None:

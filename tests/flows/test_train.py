@@ -57,6 +57,8 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
         "model",
         "candidates",
         "baseline",
+        "chance",
+        "half",
         "metrics",
         "promoted",
         "reason",
@@ -72,6 +74,11 @@ def test_the_answer_is_as_promised(answer: dict[str, Any]) -> None:
     assert answer["model"] == {"name": "scenekin", "version": 1, "aliases": ["champion"]}
     assert (answer["promoted"], answer["reason"]) == (True, "the first version")
     assert (answer["champion"], answer["to_champion"]) == (None, None)
+    regression = next(each for each in answer["candidates"] if each["method"] == "regression")
+    half = answer["half"]
+    assert half["images"] == 49
+    assert half["ndcg_auc"] + half["gain"] == pytest.approx(regression["metrics"]["ndcg_auc"], abs=0.01)
+    assert 0 < answer["chance"] < half["ndcg_auc"]
     assert steps_run(answer) == set(STEPS)
     assert all(stage.keys() == {"name", "cached", "seconds"} for stage in answer["stages"])
 

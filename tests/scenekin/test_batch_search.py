@@ -127,6 +127,7 @@ def test_longer_results_are_found_for_fewer_queries_at_once(
         (["--ids", "some", "--out", "o.parquet"], "--ids takes the word all, not 'some'"),
         ([".", "--text", "dog", "--out", "o.parquet"], "Give exactly one query"),
         ([".", "--explain", "folder", "--out", "o.parquet"], "and no --out"),
+        ([".", "--out", "o.txt"], "Cannot write o.txt: the name must end in .csv, .html or .parquet."),
     ],
 )
 def test_options_that_do_not_go_together_are_wrong_usage(trained: Trained, arguments: list[str], sentence: str) -> None:
@@ -134,12 +135,6 @@ def test_options_that_do_not_go_together_are_wrong_usage(trained: Trained, argum
     assert not Path("o.parquet").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "sentence"),
-    [
-        (["none", "--out", "o.parquet"], "No such file: 'none'"),
-        ([".", "--out", "o.txt"], "Cannot write o.txt: the name must end in .csv, .html or .parquet."),
-    ],
-)
-def test_files_that_cannot_be_used_are_named(trained: Trained, arguments: list[str], sentence: str) -> None:
-    assert sentence in scenekin("search", *arguments, "--workspace", trained.workspace).sentence
+def test_files_that_cannot_be_used_are_named(trained: Trained) -> None:
+    sentence = scenekin("search", "none", "--out", "o.parquet", "--workspace", trained.workspace).sentence
+    assert "No such file: 'none'" in sentence

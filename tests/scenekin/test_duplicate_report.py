@@ -1,3 +1,5 @@
+import codecs
+import json
 from pathlib import Path
 
 import numpy as np
@@ -6,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from scenekin import Searcher
+from scenekin.queries import list_queries
 from tests.command import scenekin
 from tests.trained import Trained
 
@@ -42,10 +45,33 @@ def test_the_report_may_be_csv_and_people_are_told(trained: Trained, tmp_path: P
     told = scenekin("duplicates", "--threshold", 1, "--out", out, "--workspace", trained.workspace)
     assert told.code == 0
     assert ": exact copy of extra/copy.jpg" in told.out
+    assert out.read_bytes().startswith(codecs.BOM_UTF8 + b'"group",')  # spreadsheets recognise UTF-8 by it
     assert pyarrow.csv.read_csv(out)["image_id"].to_pylist()[0] == "extra/copy.jpg"
+    listed = list_queries(out, "image_id").names
+    assert len(listed) == 2
+    assert "extra/copy.jpg" in listed
+
+
+def test_the_report_may_be_a_contact_sheet(trained: Trained, tmp_path: Path) -> None:
+    out = tmp_path / "report.html"
+    answer = scenekin("duplicates", "--threshold", 0.9, "--out", out, "--workspace", trained.workspace, "--json").answer
+    page = out.read_text()
+    assert page.count("<section>") == len(answer["groups"])
+    assert page.count('<img src="data:image/jpeg;base64,') == sum(group["size"] for group in answer["groups"])
+    assert "exact copy of extra/copy.jpg<br>test/" in page.replace("\n", "")
+    assert f"<h2>Group 1: {answer['groups'][0]['size']} images</h2>" in page
+
+
+def test_images_that_are_no_longer_there_are_a_warning(trained_copy: Trained) -> None:
+    for file in trained_copy.workspace.glob("index/main/*/manifest.json"):
+        manifest = json.loads(file.read_text())
+        file.write_text(json.dumps(manifest | {"images_root": "/none"}))
+    outcome = scenekin("duplicates", "--threshold", 1, "--workspace", trained_copy.workspace)
+    assert outcome.code == 0
+    assert "The images of the index were in /none, which no longer exists; if they were moved, " in outcome.err
 
 
 def test_another_kind_of_file_is_refused_before_any_work(trained: Trained, tmp_path: Path) -> None:
     out = tmp_path / "report.txt"
-    sentence = scenekin("duplicates", "--out", out, "--workspace", trained.workspace).sentence
-    assert sentence == f"scenekin: Cannot write {out}: the name must end in .csv or .parquet."
+    refused = scenekin("duplicates", "--out", out, "--workspace", trained.workspace)
+    assert "the name must end in .csv, .html or .parquet." in refused.usage_error

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from scenekin import InputError, Searcher, result_files
+from scenekin import InputError, Searcher, contact_sheet
 from scenekin.batch_search import search_index
 from scenekin.outputs import without_formulas
 from scenekin.result_files import RESULTS, results_writer
@@ -33,7 +33,7 @@ def test_csv_has_the_rows_of_parquet(search: Callable[..., Outcome], tmp_path: P
     for suffix in ("csv", "parquet"):
         assert search(trained.collection / "test", "--out", tmp_path / f"out.{suffix}", "--top", 3).code == 0
     expected = pq.read_table(tmp_path / "out.parquet").to_pylist()
-    with (tmp_path / "out.csv").open(newline="") as file:
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 21 * 3
     searcher = Searcher.open(trained.workspace)
@@ -53,7 +53,7 @@ def test_cells_of_csv_are_never_formulas(searcher: Searcher, tmp_path: Path) -> 
     )
     with results_writer(searcher, tmp_path / "out.csv", Words(), lambda _: None) as write:
         write(batch)
-    with (tmp_path / "out.csv").open(newline="") as file:
+    with (tmp_path / "out.csv").open(newline="", encoding="utf-8-sig") as file:
         rows = list(csv.DictReader(file))
     harmless = ["'=1+1.jpg", "'+1.jpg", "'-1.jpg", "'@SUM(A1).jpg", "'\t=1.jpg", "a=1.jpg", "'a.jpg", ""]
     assert [row["path"] for row in rows] == [row["query"] for row in rows] == harmless
@@ -113,7 +113,7 @@ def test_a_picture_that_is_missing_leaves_a_gap(trained_copy: Trained, tmp_path:
 def test_a_sheet_too_large_to_open_is_refused_before_the_work(
     searcher: Searcher, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(result_files, "SHEET_PICTURES", 281)
+    monkeypatch.setattr(contact_sheet, "SHEET_PICTURES", 281)
     with pytest.raises(InputError, match=r"A contact sheet holds at most 281 images, not 282; use fewer queries"):
         search_index(searcher, tmp_path / "sheet.html", Words(), 1)
     assert list(tmp_path.iterdir()) == []

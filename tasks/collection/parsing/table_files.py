@@ -58,7 +58,9 @@ def open_table(files: Files, source: str, problems: list[Problem]) -> TableFile:
     for start, kind in OTHER_FILES.items():
         if head.lower().startswith(start):
             raise InputError(f"{source} is {kind}.")
-    if head.startswith(b"PAR1") or source.lower().endswith(".parquet"):
+    if source.lower().endswith(".parquet") and not head.startswith(b"PAR1"):
+        raise InputError(f"{source} is not a Parquet file, despite its name; check where it comes from.")
+    if head.startswith(b"PAR1"):
         return _open_parquet(files, source, problems)
     rows = _text_rows(read_text(files, source, problems), source, problems)
     columns = dict.fromkeys(column for _, row in rows for column in row if column)

@@ -15,6 +15,7 @@ FEW = 0.1  # share of the names that are images, below which another column is l
 SAMPLE = 1000  # rows of the other columns
 LEAST_TEXTS = 20  # texts in a column of captions, of which few are different and which are short if they are none
 DIFFERENT, WORDS = 0.2, 3
+SHORT = 2  # words of a text, if all texts of a column have no more
 
 
 def doubts(
@@ -26,11 +27,11 @@ def doubts(
     paths: ImagePaths,
     config: CollectionConfig,
 ) -> list[Problem]:
-    """Return a problem if another column has the names of the images, and for each column of few, short texts.
+    """Return a problem if another column has the names of the images, and for each column of few or very short texts.
 
     Raises InputError instead of the former if the image column was named in the settings.
     """
-    found = [*_repeated_texts(source, captions, rows)]
+    found = [*_unlike_captions(source, captions, rows)]
     count = sum(path in paths for _, path, _ in rows)
     others = [column for column in table.columns if column not in (image, *captions)]
     if count < FEW * len(rows) and (other := _column_of_images(table, others, paths)):
@@ -52,7 +53,7 @@ def _column_of_images(table: TableFile, columns: Sequence[str], paths: ImagePath
     return next((column for column in columns if len(names[column] & images) * 2 > len(names[column])), None)
 
 
-def _repeated_texts(source: str, columns: Sequence[str], rows: Sequence[LocatedRow]) -> Iterator[Problem]:
+def _unlike_captions(source: str, columns: Sequence[str], rows: Sequence[LocatedRow]) -> Iterator[Problem]:
     for column in columns:
         texts = [text.strip() for _, _, row in rows if isinstance(text := row.get(column), str) and text.strip()]
         different = sorted(set(texts))
@@ -66,3 +67,9 @@ def _repeated_texts(source: str, columns: Sequence[str], rows: Sequence[LocatedR
                 f"as '{different[0]}'; models learn more from descriptions"
             )
             yield Problem("repeated-captions", source, detail)
+        elif len(texts) >= LEAST_TEXTS and all(len(text.split()) <= SHORT for text in texts):
+            detail = (
+                f"no text in the column {column} has more than {SHORT} words, such as '{different[0]}'; if these are "
+                "no captions, name another column with --caption-column"
+            )
+            yield Problem("short-captions", source, detail)

@@ -13,7 +13,7 @@ def test_the_new_name_of_a_renamed_image_is_found_in_an_existing_workspace(tmp_p
     for name, data in pictures("a.jpg", "holiday.jpg").items():
         (folder / name).write_bytes(data)
     (folder / "list.csv").write_text("image,caption\na.jpg,A dog .\nb.jpg,A cat .\n")
-    refused = "b.jpg (line 3): no such file: b.jpg; captions not used: 1"
+    refused = "b.jpg (line 3): no such file; captions not used: 1"
     assert refused in scenekin("check", folder, "--workspace", workspace).out
     assert not workspace.exists()
     workspace.mkdir()
@@ -62,9 +62,9 @@ def test_all_problems_are_written_into_a_table(tmp_path: Path) -> None:
     with out.open(encoding="utf-8-sig", newline="") as stream:
         _, *rows = csv.reader(stream)
     assert rows[:3] == [
-        ["missing-image", "gone.jpg", "2", "no such file: gone.jpg; captions not used: 1"],
+        ["missing-image", "gone.jpg", "2", "no such file; captions not used: 1"],
         ["unreadable-image", "'=a.jpg", "", "empty file"],
         ["unreadable-image", "b\u00fc, 1.jpg", "", "empty file"],
     ]
     assert len(rows) == 6
-    assert "must end in .csv" in scenekin("check", tmp_path / "photos", "--out", tmp_path / "problems.xlsx").sentence
+    assert "must end in .csv" in scenekin("check", tmp_path / "photos", "--out", tmp_path / "problems.xlsx").usage_error

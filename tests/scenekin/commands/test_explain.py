@@ -151,7 +151,6 @@ def test_large_pictures_are_shrunk(trained: Trained, two: tuple[str, str], tmp_p
 @pytest.mark.parametrize(
     ("out", "words"),
     [
-        ("why.jpg", "Cannot write why.jpg: the name must end in .png."),
         ("none/why.png", "Cannot write none/why.png: No such file or directory."),
         ("folder.png", "Cannot write folder.png: Is a directory."),
         ("file/why.png", "Cannot write file/why.png: Not a directory."),
@@ -165,6 +164,10 @@ def test_a_wrong_place_is_named(
     Path("file").touch()
     assert explain(trained, *two, "--out", out).sentence == f"scenekin: {words}"
     assert sorted(tmp_path.rglob("*")) == [tmp_path / "file", tmp_path / "folder.png"]
+
+
+def test_another_kind_of_picture_is_wrong_usage(trained: Trained, two: tuple[str, str]) -> None:
+    assert "Cannot write why.jpg: the name must end in .png." in explain(trained, *two, "--out", "why.jpg").usage_error
 
 
 def test_a_picture_is_written_whole_or_not_at_all(

@@ -83,7 +83,6 @@ def test_links_are_followed_for_this_computer_only(
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--name", "../main"], "Invalid index name"),
         (
             ["--host", "256.0.0.1"],
             "Cannot listen on 256.0.0.1:8080: unknown host; set --host to an address of this machine.",

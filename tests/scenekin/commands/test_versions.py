@@ -1,3 +1,4 @@
+import re
 import threading
 import time
 from pathlib import Path
@@ -39,6 +40,7 @@ def test_versions_are_listed(workspace: Workspace) -> None:
     assert in_use(versions(workspace, "--json")) == [3]
     lines = versions(workspace).out.splitlines()
     assert [line.split()[:3] for line in lines] == [["1", "10", "images"], ["2", "11", "images"], ["*", "3", "12"]]
+    assert all(re.search(r"  \d{4}-\d\d-\d\d \d\d:\d\d:\d\d[+-]\d\d:\d\d$", line) for line in lines)
 
 
 def test_going_back_answers_with_the_versions(workspace: Workspace) -> None:
@@ -65,7 +67,7 @@ def test_a_damaged_version_is_listed_as_such(workspace: Workspace) -> None:
 def test_what_is_not_there_is_said(workspace: Workspace, tmp_path: Path) -> None:
     for action in ("list", "rollback"):
         assert "There is no index 'other'" in versions(workspace, action, "--name", "other").sentence
-        assert "Invalid index name" in versions(workspace, action, "--name", "../main").sentence
+        assert "Invalid index name" in versions(workspace, action, "--name", "../main").usage_error
         assert "No such workspace" in scenekin("versions", action, "--workspace", tmp_path / "none").sentence
         (tmp_path / "photos").mkdir(exist_ok=True)
         assert "There is no index" in scenekin("versions", action, "--workspace", tmp_path / "photos").sentence

@@ -35,7 +35,7 @@ def test_summary_has_the_keys_of_the_contract() -> None:
         "kind": "missing-image",
         "item": "gone0.jpg",
         "line": 4,
-        "detail": "no such file: gone0.jpg; captions not used: 1",
+        "detail": "no such file; captions not used: 1",
     }
 
 
@@ -44,9 +44,9 @@ def test_description_shows_the_first_problems_of_every_kind() -> None:
         "flickr8k: 8 images listed, 3 usable, 2 with captions (3 captions)",
         "splits: train 1, validation 1, test 0",
         "missing-image (5)",
-        "  gone0.jpg (line 4): no such file: gone0.jpg; captions not used: 1",
-        "  gone1.jpg (line 5): no such file: gone1.jpg; captions not used: 1",
-        "  gone2.jpg (line 6): no such file: gone2.jpg; captions not used: 1",
+        "  gone0.jpg (line 4): no such file; captions not used: 1",
+        "  gone1.jpg (line 5): no such file; captions not used: 1",
+        "  gone2.jpg (line 6): no such file; captions not used: 1",
         "  and 2 more",
         "no-caption (1)",
         "  extra.jpg: has no captions; it can be found, but nothing is learned from it",
@@ -74,9 +74,9 @@ def test_missing_images_are_grouped_by_folder() -> None:
     lines = describe(collect(files_of({"list.csv": table, **pictures("x.jpg")}))).splitlines()
     missing = lines.index("missing-image (7)")
     assert lines[missing + 1 : missing + 5] == [
-        "  2 in b, such as b/1.jpg (line 3): no such file: b/1.jpg; captions not used: 1",
-        "  a/1.jpg (line 2): no such file: a/1.jpg; captions not used: 1",
-        "  c/1.jpg (line 5): no such file: c/1.jpg; captions not used: 1",
+        "  2 in b, such as b/1.jpg (line 3): no such file; captions not used: 1",
+        "  a/1.jpg (line 2): no such file; captions not used: 1",
+        "  c/1.jpg (line 5): no such file; captions not used: 1",
         "  and 3 more",
     ]
 

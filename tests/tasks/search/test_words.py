@@ -118,6 +118,9 @@ def test_plus_and_minus_of_a_word_cancel_whatever_their_weights_and_inflections(
     read = words(text, ["KITES:2", "snow"], ["the kite"])
     assert (read.added, read.removed) == (("snow",), ())
     assert read.passed_over == dict.fromkeys(["KITES:2", "the kite"], "both added and removed")
+    asked = read_words(text, [], ["kites", "snow"], 1, 0.5, "a kite")
+    assert (asked.removed, asked.passed_over) == (("snow",), {"kites": "both searched for and removed"})
+    assert "'kites' is both searched for and removed." in asked.notes
 
 
 def test_suggestions_are_joined_and_poor_guesses_dropped() -> None:

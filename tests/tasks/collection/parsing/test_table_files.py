@@ -74,6 +74,12 @@ def test_what_is_broken_inside_parquet_is_one_sentence() -> None:
         open_table(files_of({"t.parquet": data[:footer] + b"\xff" * 8 + data[footer + 8 :]}), "t.parquet", [])
 
 
+def test_what_is_no_parquet_is_named_so() -> None:
+    for content in (b"", b"junk", b"image,caption\n"):
+        with pytest.raises(InputError, match=r"^t\.parquet is not a Parquet file, despite its name; check where"):
+            open_table(files_of({"t.parquet": content}), "t.parquet", [])
+
+
 def test_broken_lines_are_told() -> None:
     problems: list[Problem] = []
     table = open_table(files_of({"t.jsonl": '{"a": 1}\n[1]\n{"a": NaN, "a"}\n' + "[" * 5000}), "t.jsonl", problems)

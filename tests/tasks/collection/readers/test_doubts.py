@@ -47,3 +47,15 @@ def test_few_short_texts_are_noted() -> None:
         found = problems(name, "file_name,Text,Foto", "#.jpg", "A dog no. # .", "Karl M.", caption_column="foto")
         assert found == [Problem("repeated-captions", name, detail)]
         assert problems(name, "file_name,Text,Foto", "#.jpg", "A dog no. # .", "Karl M.", caption_column="Text") == []
+
+
+def test_texts_of_a_word_or_two_are_noted() -> None:
+    detail = (
+        "no text in the column Name has more than 2 words, such as 'Karl 0'; if these are no captions, name another "
+        "column with --caption-column"
+    )
+    row = "#.jpg", "A dog no. # .", "Karl #"
+    assert problems("t.csv", "image,Text,Name", *row, caption_column="Name") == [
+        Problem("short-captions", "t.csv", detail)
+    ]
+    assert problems("t.csv", "image,Text,Name", *row, caption_column="Text") == []
