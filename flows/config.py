@@ -16,6 +16,10 @@ from tasks.surrogate.config import SurrogateConfig
 from tasks.training.config import BASELINE_POOLINGS, FineTuningConfig, RegressionConfig, TripletConfig
 
 Candidate = Literal["v_v", "vt_v", "wsabie", "regression", "finetuned", "joined", "untrained"]
+DEFAULT_BACKBONES = (
+    BackboneConfig(name="efficientnet_lite2", size=288),
+    BackboneConfig(name="efficientnet_lite1", size=288),
+)
 FINE_TUNED = frozenset({"finetuned", "joined"})
 FORMER_NAMES = {"triplets": "v_v", "joint": "vt_v", "ridge": "regression"}
 """Sections that earlier versions named otherwise; registered models keep their settings under these names."""
@@ -41,9 +45,9 @@ class Config(BaseModel):
         default=SurrogateConfig(), description="Relevant images: nearest neighbours by caption similarity."
     )
     backbone: tuple[BackboneConfig, ...] = Field(
-        default=(BackboneConfig(),),
+        default=DEFAULT_BACKBONES,
         min_length=1,
-        description="The network that images pass through, or a list of networks whose descriptors are joined.",
+        description="The networks whose descriptors are joined: one or a list; without name, the default ones.",
     )
     candidates: tuple[Candidate, ...] = Field(
         default=("v_v", "regression", "untrained"),
@@ -77,6 +81,8 @@ class Config(BaseModel):
     @field_validator("backbone", mode="before", json_schema_input_type=BackboneConfig | tuple[BackboneConfig, ...])
     @classmethod
     def _as_list(cls, backbone: Any) -> Any:
+        if isinstance(backbone, Mapping) and "name" not in backbone:
+            return [{**each.model_dump(), **backbone} for each in DEFAULT_BACKBONES]
         return [backbone] if isinstance(backbone, BackboneConfig | Mapping) else backbone
 
     @field_validator("backbone")

@@ -32,7 +32,7 @@ STEPS = {
 
 QUICK: dict[str, Any] = {
     "candidates": ["v_v", "regression"],
-    "backbone": {"size": 96},
+    "backbone": {"name": "efficientnet_lite0", "size": 96},
     "v_v": {
         "dimension": 24,
         "queries": 60,

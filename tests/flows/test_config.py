@@ -46,6 +46,10 @@ def test_several_networks_are_a_list_and_one_is_a_section() -> None:
     assert one.model_dump()["backbone"]["size"] == 288
     for each in (several, one):
         assert Config.model_validate_json(each.model_dump_json()) == each
+    assert [(each.name, each.size) for each in config(backbone={"size": 96}).backbone] == [
+        ("efficientnet_lite2", 96),
+        ("efficientnet_lite1", 96),
+    ]
     with pytest.raises(ValidationError, match="listed only once"):
         config(backbone=[networks[0], networks[0]])
 
@@ -69,6 +73,7 @@ def test_where_and_how_fast_is_no_part_of_an_answer() -> None:
         index={"keep": 1},
         backbone={"weights": "/elsewhere/w.pth"},
     )
+    assert [network.weights for network in moved.backbone] == ["/elsewhere/w.pth"] * 2
     assert moved.result_settings() == Config()
     assert config(seed=1).result_settings() != Config()
 

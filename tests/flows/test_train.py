@@ -400,6 +400,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 TINY = (
     "candidates=[v_v]",
+    "backbone.name=efficientnet_lite0",
     "backbone.size=64",
     "v_v.dimension=8",
     "v_v.refreshes=1",
