@@ -20,11 +20,13 @@ def demo(wait: Wait = False, workspace: Workspace = None) -> None:
     from flows.train import train
     from storage.workspace import open_workspace
     from tasks.demo.task import demo_collection
+    from tasks.model.config import BackboneConfig
     from tasks.training.config import TripletConfig
 
     space = open_workspace(workspace)
     collection = str(demo_collection(space))
-    settings = Config(v_v=TripletConfig(refreshes=12))  # as good on this collection, and a minute faster
+    # as good on this collection, and minutes faster
+    settings = Config(backbone=(BackboneConfig(),), v_v=TripletConfig(refreshes=12))
     root = str(space.root)
     trained = train(collection, settings, workspace=root, wait=wait)
     print(train_text(trained))
