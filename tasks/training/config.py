@@ -99,6 +99,9 @@ class FineTuningConfig(BaseModel):
     learning_rate: float = Field(
         default=3e-4, gt=0, le=1, description="Highest learning rate of the one-cycle schedule."
     )
+    head_rate: float = Field(
+        default=0.1, gt=0, le=10, description="Learning rate of the linear map, relative to learning_rate."
+    )
     smallest_crop: float = Field(
         default=0.5, gt=0, le=1, description="Least share of an image's area in a random crop."
     )

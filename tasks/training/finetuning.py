@@ -54,10 +54,14 @@ class CaptionNetwork(nn.Module):
 
     def freeze_below(self, stages: int) -> None:
         """Train only the backbone's last `stages` stages, and what follows them."""
-        every = self.backbone.stages()
-        lowest = set(every[max(0, len(every) - stages)].parameters())
-        for parameter in takewhile(lambda parameter: parameter not in lowest, self.backbone.parameters()):
+        trained = {parameter for stage in self.backbone.stages()[-stages:] for parameter in stage.parameters()}
+        for parameter in takewhile(lambda parameter: parameter not in trained, self.backbone.parameters()):
             parameter.requires_grad_(False)
+
+    def parameter_groups(self) -> list[dict[str, list[nn.Parameter]]]:
+        """Return what is trained of the backbone, and the linear map."""
+        trained = [parameter for parameter in self.backbone.parameters() if parameter.requires_grad]
+        return [{"params": trained}, {"params": [*self.head.parameters()]}]
 
 
 @dataclass
@@ -130,10 +134,10 @@ def fine_tune(
     loss is not finite.
     """
     network.freeze_below(config.stages)
-    trained = [parameter for parameter in network.parameters() if parameter.requires_grad]
-    optimiser = torch.optim.AdamW(trained, lr=config.learning_rate)
+    optimiser = torch.optim.AdamW(network.parameter_groups())
+    rates = [config.learning_rate, config.learning_rate * config.head_rate]
     steps = config.epochs * crops.batches
-    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, config.learning_rate, total_steps=steps)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(optimiser, rates, total_steps=steps)
     state = _resume(checkpoint, network, optimiser, schedule) or TuningState(
         [float(validate())], copy.deepcopy(network.state_dict())
     )

@@ -17,7 +17,7 @@ from tests.tasks.model.making import random
 
 IMAGES, CHANNELS, TOPICS = 24, 6, 3
 PREPROCESSING = Preprocessing(size=32)
-CONFIG = FineTuningConfig(stages=1, epochs=4, batch=8, learning_rate=0.05, dropout=0.1)
+CONFIG = FineTuningConfig(stages=1, epochs=4, batch=8, learning_rate=0.05, head_rate=1, dropout=0.1)
 GROUP_N = torch.arange(IMAGES) % TOPICS
 TARGET_NT = F.one_hot(GROUP_N, TOPICS).float()
 
@@ -119,6 +119,40 @@ def test_only_the_upper_stages_change_and_no_statistic_of_a_batch_norm(stages: i
     parts = {name.split(".")[1] for name in before if name.startswith("backbone.")}
     assert {name.split(".")[1] for name in changed if name.startswith("backbone.")} == parts - frozen
     assert "head.weight" in changed
+
+
+def test_a_stage_without_parameters_may_be_the_lowest() -> None:
+    """Such as the activation that ends the first stage of timm's ResNets."""
+
+    class WithActivation(Tower):
+        def stages(self) -> Sequence[nn.Module]:
+            return [nn.ReLU(), *super().stages()]
+
+    network = CaptionNetwork(WithActivation(), Projection(torch.zeros(CHANNELS), random(CHANNELS, TOPICS)), 0)
+    network.freeze_below(3)
+    trained = {name.split(".")[0] for name, each in network.backbone.named_parameters() if each.requires_grad}
+    assert trained == {"lower", "upper"}
+
+
+def test_the_linear_map_learns_at_a_rate_of_its_own() -> None:
+    def changes(head_rate: float) -> tuple[float, float]:
+        network = new_network()
+        before = {name: tensor.clone() for name, tensor in network.state_dict().items()}
+        tune(network, CONFIG.model_copy(update={"epochs": 1, "head_rate": head_rate}))
+        after = network.state_dict()
+        head, upper = (float((after[name] - before[name]).norm()) for name in ("head.weight", "backbone.upper.weight"))
+        return head, upper
+
+    slow, fast = changes(0.01), changes(1)
+    assert slow[0] < 0.1 * fast[0]
+    assert slow[1] > 0.3 * fast[1]
+
+
+def test_bfloat16_predicts_nearly_the_same() -> None:
+    network, images_BCHW = new_network().eval(), random(4, 3, 32, 32)
+    with torch.autocast("cpu", torch.bfloat16):
+        predicted_BT = network(images_BCHW)
+    torch.testing.assert_close(predicted_BT.float(), network(images_BCHW), rtol=0.05, atol=0.02)
 
 
 @pytest.mark.parametrize("stop_after", [0, 1, 3])
