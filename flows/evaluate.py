@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from flows.config import registered_settings
-from flows.results import EvaluateResult, ModelVersion
+from flows.results import EvaluateResult, version_of
 from flows.run import open_run
 from flows.steps import prepare, read, report_on
 from tasks.caching import Runtime
@@ -45,7 +45,7 @@ def evaluate(
         registered = run.action(find_registered, run.workspace, model)
         config = registered_settings(registered.version, registered.config)
         method = registered.method
-        version = ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
+        version = version_of(registered)
         content = read(run, format, config.with_columns(columns or {}))
         reference = "train" if has_training_captions(run.workspace, content) else split
         prepared = prepare(run, content, split, config, reference)

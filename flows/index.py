@@ -4,15 +4,22 @@ import time
 from typing import Any
 
 from flows.config import Config, registered_settings
-from flows.results import IndexResult, ModelVersion
+from flows.results import IndexResult, ModelVersion, version_of
 from flows.run import open_run
 from flows.steps import read
-from storage.artifacts import narrow
+from storage.artifacts import Artifact, narrow
+from storage.models import ModelRef, keep_model
 from storage.source.tree import Source
+from tasks.caching import Runner
 from tasks.collection.task import problem_counts
 from tasks.embedding.task import embed_images
-from tasks.registry.task import Registered, find_registered
-from tasks.search.task import check_index, publish_index
+from tasks.features.task import features_of, weights_digest
+from tasks.registry.task import Registered, candidate_model, find_registered
+from tasks.search.task import check_index, is_reusable, publish_index
+from tasks.training.config import BLOCKS
+from tasks.training.task import fit_untrained
+
+UNTRAINED = ModelVersion(name="scenekin", version=0)  # of a model that is not registered
 
 
 def index(
@@ -28,11 +35,13 @@ def index(
     rehash: bool = False,
     follow_links: bool = False,
     wait: bool = False,
+    untrained: bool = False,
 ) -> IndexResult:
     """Embed the new images of a collection and publish a version of its index.
 
     Without a collection, the demo's is used. `moved` accepts another place of the collection. `wait` waits for another
-    process to release the workspace. Raises InputError and StorageError.
+    process to release the workspace. `untrained` needs no captions and no model: the index uses the networks' own
+    features, centred on the collection when it is first indexed so. Raises InputError and StorageError.
     """
     config = config or Config()
     started = time.monotonic()
@@ -45,20 +54,27 @@ def index(
         rehash=rehash,
         follow_links=follow_links,
         wait=wait,
+        new=untrained,
     ) as run:
-        columns = run.action(check_index, run.workspace, name, run.source, moved)
-        registered = run.action(find_registered, run.workspace, model)
-        config = config.with_missing_columns(columns or columns_of_training(registered, run.source))
-        read_images = read(run, format, config)
+        columns, before = run.action(check_index, run.workspace, name, run.source, moved)
+        if untrained:
+            read_images = read(run, format, config.with_missing_columns(columns))
+            used, reference = UNTRAINED, untrained_model(run, read_images, before, config)
+        else:
+            registered = run.action(find_registered, run.workspace, model)
+            config = config.with_missing_columns(columns or columns_of_training(registered, run.source))
+            read_images = read(run, format, config)
+            used, reference = version_of(registered), registered.model
         listed = narrow(run.workspace, read_images, "images.parquet")
-        embedding = run(embed_images, listed, "images.parquet", registered.model)
+        embedding = run(embed_images, listed, "images.parquet", reference)
         manifest = run.action(
             publish_index,
             run.workspace,
             name,
             read_images,
             embedding,
-            registered,
+            used.version,
+            reference,
             run.source,
             allow_shrink,
             moved,
@@ -68,12 +84,23 @@ def index(
         counts = manifest.changes.model_dump(exclude_none=True)
         return IndexResult(
             index=manifest.model_dump(include={"name", "version", "images", "captioned"}) | counts,
-            model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
+            model=used,
             refused=[refusal.model_dump() for refusal in manifest.refused],
             problem_counts=problem_counts(run.workspace, read_images),
             seconds=round(time.monotonic() - started, 2),
             stages=run.reports,
         )
+
+
+def untrained_model(run: Runner, images: Artifact, before: ModelRef | None, config: Config) -> ModelRef:
+    """Return the model of the index if that is untrained with these networks, else one centred on the collection."""
+    described = features_of(config.backbone, (BLOCKS,))
+    networks = tuple(each.network for each in described)
+    if before is not None and is_reusable(run.workspace, before, networks):
+        return before
+    weights = tuple(weights_digest(network.backbone) for network in networks)
+    fitted = run(fit_untrained, narrow(run.workspace, images, "images.parquet"), networks, weights)
+    return run.action(keep_model, run.workspace, candidate_model(run.workspace, fitted))
 
 
 def columns_of_training(registered: Registered, source: Source) -> dict[str, Any]:

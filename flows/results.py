@@ -8,6 +8,7 @@ from tasks.caching import StageReport
 from tasks.evaluation.task import Difference, Evaluation, MethodSummary, MixedMetrics, WordMetrics
 from tasks.model.config import ModelConfig
 from tasks.phrases import counted
+from tasks.registry.task import Registered
 from tasks.training.task import HalfFit
 
 
@@ -17,6 +18,11 @@ class ModelVersion(BaseModel):
     name: str
     version: int
     aliases: tuple[str, ...] = ()
+
+
+def version_of(registered: Registered) -> ModelVersion:
+    """Return the version that a registered model has."""
+    return ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases)
 
 
 class FlowResult(BaseModel, ABC):

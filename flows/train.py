@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from flows.candidates import baseline_metrics, candidate_metrics, choose, train_candidates
 from flows.config import Config
-from flows.results import ModelVersion, Network, TrainResult
+from flows.results import Network, TrainResult, version_of
 from flows.run import open_run
 from flows.steps import Prepared, prepare, read, report_on
 from storage.artifacts import Artifact, seconds_of
@@ -74,7 +74,7 @@ def train(
         return TrainResult(
             run_id=registered.run_id,
             method=best,
-            model=ModelVersion(name="scenekin", version=registered.version, aliases=registered.aliases),
+            model=version_of(registered),
             candidates=[
                 candidate_metrics(method, evaluation, seconds_of(run.workspace, trained[method])) for method in models
             ],

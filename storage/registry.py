@@ -248,7 +248,10 @@ def find_model(workspace: Workspace, name: str) -> Registered:
         if not is_missing(error):
             raise
         if not client.search_model_versions(f"name = '{MODEL}'"):
-            raise StorageError(f"No model has been trained in {workspace.root} yet; run `scenekin train`.") from None
+            raise StorageError(
+                f"No model has been trained in {workspace.root} yet; run `scenekin train`, or index without captions "
+                "and words: `scenekin index --untrained`."
+            ) from None
         if name == "champion":
             raise NoChampion(
                 f"No model in {workspace.root} is in use yet: none became champion; name another alias or a version."

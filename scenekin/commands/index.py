@@ -45,6 +45,10 @@ def index(
         bool,
         typer.Option("--allow-shrink", help="Allow more than 20% of the indexed images to be removed."),
     ] = False,
+    untrained: Annotated[
+        bool,
+        typer.Option("--untrained", help="Use the networks as they are: needs no captions and no trained model."),
+    ] = False,
     moved: Annotated[
         bool,
         typer.Option("--moved", help="Accept that the collection has been moved here since it was indexed."),
@@ -81,6 +85,7 @@ def index(
         follow_links=follow_links,
         rehash=rehash,
         wait=wait,
+        untrained=untrained,
     )
     print_result(result.model_dump(mode="json"), json, index_text(result, known))
 
@@ -113,7 +118,7 @@ def index_text(result: "IndexResult", known: Sequence[dict[str, str]] = ()) -> s
         f"Index {counts['name']} version {counts['version']}: {counted(int(counts['images']), 'image')} "
         f"({changes or 'no changes'}), {len(refused):,} refused, {result.seconds:.1f} s"
     ]
-    if (replaced := _replaced_model(result)) is not None and "champion" in result.model.aliases:
+    if (replaced := _replaced_model(result)) and "champion" in result.model.aliases:
         lines.append(f"  To keep model {replaced}, index with --model {replaced}")
     lines += refusal_lines(new)
     if repeated := len(refused) - len(new):
@@ -138,5 +143,6 @@ def _other_changes(result: "IndexResult") -> list[str]:
     more = f"{abs(captions):,} {'more' if captions > 0 else 'fewer'} with captions"
     changes = [more] if captions else []
     if (replaced := _replaced_model(result)) is not None:
-        changes.append(f"model {result.model.version} instead of {replaced}")
+        now, then = (f"model {each}" if each else "the untrained model" for each in (result.model.version, replaced))
+        changes.append(f"{now} instead of {then}")
     return changes

@@ -127,6 +127,11 @@ class ModelConfig(BaseModel):
         return tuple(network.preprocessing for network in self.networks)
 
 
+def without_path(network: NetworkConfig) -> NetworkConfig:
+    """Return the network as a model stores it: without the path of its weights, which the model contains."""
+    return network.model_copy(update={"backbone": network.backbone.model_copy(update={"weights": None})})
+
+
 def joined(networks: Sequence[T], pooling: PoolingConfig) -> tuple[T, ...]:
     """Return the networks whose descriptors a pooling joins: all, but only the first for the regions of R-MAC."""
     return tuple(networks[:1] if pooling.kind.startswith("rmac") else networks)

@@ -13,7 +13,8 @@ from storage.artifacts import Artifact, folder_of
 from storage.index.manifest import IndexModel, Manifest, MeasuredRecall, RefusedImage
 from storage.index.publish import publish
 from storage.index.versions import drop_old
-from storage.registry import MODEL, Registered
+from storage.models import ModelRef
+from storage.registry import MODEL
 from storage.source.tree import Source
 from storage.tables import read_table
 from storage.workspace import Workspace
@@ -29,7 +30,8 @@ def publish_index(
     name: str,
     collection: Artifact,
     embedding: Artifact,
-    registered: Registered,
+    version: int,
+    model: ModelRef,
     source: Source,
     allow_shrink: bool,
     moved: bool,
@@ -51,8 +53,8 @@ def publish_index(
     unusable = [
         RefusedImage(**refusal) for refusal in json.loads((folder / "refused.json").read_text(encoding="utf-8"))
     ]
-    model = load_config(workspace.root / registered.model.path)
-    preprocessing = json.dumps([each.model_dump() for each in model.preprocessings])
+    recipe = load_config(workspace.root / model.path)
+    preprocessing = json.dumps([each.model_dump() for each in recipe.preprocessings])
     manifest = publish(
         workspace,
         name,
@@ -61,7 +63,7 @@ def publish_index(
         collection=source.address,
         images_root=source.trees()[1].address,
         follow_links=source.follow_links,
-        model=IndexModel(name=MODEL, version=registered.version, reference=registered.model),
+        model=IndexModel(name=MODEL, version=version, reference=model),
         preprocessing=hashlib.sha256(preprocessing.encode()).hexdigest()[:16],
         listed=[*images["image_id"].to_pylist(), *(refusal.item for refusal in unusable)],
         refused=sorted([*refused, *unusable], key=lambda refusal: refusal.item),

@@ -23,7 +23,7 @@ from tasks.errors import InputError
 from tasks.features.descriptors import Descriptors, load_descriptors
 from tasks.metrics.truth import Truth, make_truth
 from tasks.model.architectures import block_channels, create_backbone
-from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig, joined
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig, joined, without_path
 from tasks.model.head import Head, Kernel, Scaling
 from tasks.model.methods import LABELS
 from tasks.model.saving import save
@@ -98,7 +98,7 @@ class LoadedData:
         ]
         config = ModelConfig(
             method=method,
-            networks=tuple(each.model_copy(update={"backbone": _without_path(each.backbone)}) for each in networks),
+            networks=tuple(map(without_path, networks)),
             pooling=pooling,
             channels=sum(self.block_channels(pooling)),
             dimension=head.dimension,
@@ -118,10 +118,6 @@ def memory_errors(device: torch.device, setting: str, value: int) -> Iterator[No
             f"Training ran out of memory on {device}; lower {setting} (now {value}) or set runtime.device=cpu. Run the "
             "same command to continue from the last checkpoint."
         ) from error
-
-
-def _without_path(backbone: BackboneConfig) -> BackboneConfig:
-    return backbone.model_copy(update={"weights": None})
 
 
 def run_parameters(networks: Sequence[NetworkConfig], seed: int, config: BaseModel | None = None) -> dict[str, Any]:

@@ -97,6 +97,22 @@ def finetuned_weights(workspace: Workspace, finetuning: Artifact) -> str:
     return str(folder_of(workspace, finetuning) / "weights.safetensors")
 
 
+@stage("training", libraries=("numpy", "openvino", "pillow", "pillow-heif", "torch", "torchvision", "timm"))
+def fit_untrained(
+    run: StageRun,
+    images: Artifact,
+    networks: tuple[NetworkConfig, ...],
+    weights: tuple[str, ...],  # noqa: ARG001  of the key
+) -> None:
+    """Centre and scale untrained networks' features on the collection itself (METHOD.md 6) → model/.
+
+    `weights` are the digests of the networks' weights. Raises InputError if fewer than two images can be read.
+    """
+    from tasks.training.untrained_collection_stage import fit
+
+    fit(run, images, networks)
+
+
 def fit_to_memory(workspace: Workspace, config: RegressionConfig, train_images: Artifact) -> RegressionConfig:
     """Return settings that fit into this machine's memory. They are part of the key if they change the result."""
     images = read_table(folder_of(workspace, train_images) / "captioned/train.parquet", ["sha256"]).num_rows

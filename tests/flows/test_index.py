@@ -15,6 +15,7 @@ from storage.workspace import Workspace
 from tasks.collection import gather
 from tasks.images import loader
 from tests.command import scenekin
+from tests.tasks.images.making import noise
 from tests.trained import Trained, change_caption, change_image
 
 BROKEN = {
@@ -306,3 +307,49 @@ def test_captions_are_read_from_the_columns_of_the_training(trained_copy: Traine
     elsewhere = photos.rename(photos.with_name("elsewhere"))
     assert captioned("other", elsewhere) == 0
     assert captioned("after", elsewhere, "--moved") == 3
+
+
+# Without a trained model.
+
+
+def test_a_collection_without_captions_is_indexed_by_untrained_networks(tmp_path: Path) -> None:
+    photos, space = tmp_path / "photos", tmp_path / "space"
+    photos.mkdir()
+    for number in range(6):
+        noise(64, 64, seed=number).save(photos / f"{number}.png")
+    (photos / "broken.jpg").write_bytes(b"no image")
+    small = "--set", "backbone={name: efficientnet_lite0, size: 64}", "--workspace", space
+    index = "index", photos, "--untrained", *small, "--json"
+    first = scenekin(*index).answer
+    assert (first["model"]["version"], first["index"]["images"], len(first["refused"])) == (0, 6, 1)
+    results = scenekin("search", photos / "3.png", "--workspace", space, "--json").answer["results"]
+    assert (results[0]["image_id"], len(results)) == ("3.png", 6)
+    assert results[0]["score"] == pytest.approx(1, abs=1e-3)
+    assert "knows no words" in scenekin("search", "--text", "a dog", "--workspace", space).sentence
+
+    noise(64, 64, seed=9).save(photos / "9.png")
+    again = scenekin(*index).answer
+    assert [stage["name"] for stage in again["stages"]] == ["read_collection", "embed_images"]  # the model stays
+    assert (again["index"]["images"], again["index"]["added"]) == (7, 1)
+    assert "scenekin train" in scenekin("index", photos, "--workspace", space).sentence
+    other = scenekin("index", photos, "--untrained", *small, "--set", "backbone={name: efficientnet_lite1, size: 64}")
+    assert "7 images" in other.out
+
+
+def test_a_trained_model_takes_the_place_of_an_untrained_one(trained_copy: Trained) -> None:
+    small = "--set", "backbone={name: efficientnet_lite0, size: 64}", "--name", "plain"
+    assert trained_copy.run("index", "--untrained", *small).answer["model"] == {
+        "name": "scenekin",
+        "version": 0,
+        "aliases": [],
+    }
+    text = scenekin("index", trained_copy.collection, "--name", "plain", "--workspace", trained_copy.workspace).out
+    assert "model 1 instead of the untrained model" in text
+    assert "To keep model" not in text
+
+
+def test_images_that_cannot_be_read_have_no_untrained_model(tmp_path: Path) -> None:
+    (tmp_path / "photos").mkdir()
+    (tmp_path / "photos" / "broken.jpg").write_bytes(b"no image")
+    found = scenekin("index", tmp_path / "photos", "--untrained", "--workspace", tmp_path / "space")
+    assert "no usable image" in found.sentence or "an index needs at least 2" in found.sentence
