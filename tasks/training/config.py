@@ -97,7 +97,7 @@ class FineTuningConfig(BaseModel):
     epochs: int = Field(default=6, ge=1, description="Passes over the training images.")
     batch: int = Field(default=64, ge=1, description="Images per update.")
     learning_rate: float = Field(
-        default=3e-4, gt=0, le=1, description="Highest learning rate of the one-cycle schedule."
+        default=4e-4, gt=0, le=1, description="Highest learning rate of the one-cycle schedule."
     )
     head_rate: float = Field(
         default=0.1, gt=0, le=10, description="Learning rate of the linear map, relative to learning_rate."
