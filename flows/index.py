@@ -57,29 +57,16 @@ def index(
         new=untrained,
     ) as run:
         columns, before = run.action(check_index, run.workspace, name, run.source, moved)
-        if untrained:
-            read_images = read(run, format, config.with_missing_columns(columns))
-            used, reference = UNTRAINED, untrained_model(run, read_images, before, config)
-        else:
-            registered = run.action(find_registered, run.workspace, model)
-            config = config.with_missing_columns(columns or columns_of_training(registered, run.source))
-            read_images = read(run, format, config)
-            used, reference = version_of(registered), registered.model
+        registered = None if untrained else run.action(find_registered, run.workspace, model)
+        config = config.with_missing_columns(columns or columns_of_training(registered, run.source))
+        read_images = read(run, format, config)
         listed = narrow(run.workspace, read_images, "images.parquet")
-        embedding = run(embed_images, listed, "images.parquet", reference)
+        used = UNTRAINED if registered is None else version_of(registered)
+        network = registered.model if registered else untrained_model(run, listed, before, config)
+        embedding = run(embed_images, listed, "images.parquet", network)
+        made = read_images, embedding, used.version, network, run.source
         manifest = run.action(
-            publish_index,
-            run.workspace,
-            name,
-            read_images,
-            embedding,
-            used.version,
-            reference,
-            run.source,
-            allow_shrink,
-            moved,
-            config.collection.columns,
-            config.index,
+            publish_index, run.workspace, name, *made, allow_shrink, moved, config.collection.columns, config.index
         )
         counts = manifest.changes.model_dump(exclude_none=True)
         return IndexResult(
@@ -92,19 +79,19 @@ def index(
         )
 
 
-def untrained_model(run: Runner, images: Artifact, before: ModelRef | None, config: Config) -> ModelRef:
+def untrained_model(run: Runner, listed: Artifact, before: ModelRef | None, config: Config) -> ModelRef:
     """Return the model of the index if that is untrained with these networks, else one centred on the collection."""
     described = features_of(config.backbone, (BLOCKS,))
     networks = tuple(each.network for each in described)
     if before is not None and is_reusable(run.workspace, before, networks):
         return before
     weights = tuple(weights_digest(network.backbone) for network in networks)
-    fitted = run(fit_untrained, narrow(run.workspace, images, "images.parquet"), networks, weights)
+    fitted = run(fit_untrained, listed, networks, weights)
     return run.action(keep_model, run.workspace, candidate_model(run.workspace, fitted))
 
 
-def columns_of_training(registered: Registered, source: Source) -> dict[str, Any]:
+def columns_of_training(registered: Registered | None, source: Source) -> dict[str, Any]:
     """Return the columns that the model's training read its captions from, if it was trained on this collection."""
-    if registered.collection != source.name:
+    if registered is None or registered.collection != source.name:
         return {}
     return registered_settings(registered.version, registered.config).collection.columns
