@@ -74,12 +74,12 @@ def _section_lines(section: BaseModel, indent: str) -> Iterator[str]:
         if isinstance(value, tuple) and any(isinstance(each, BaseModel) for each in value):
             yield f"{indent}{name}:"
             for each in value:
-                yield f"{indent}-"
-                yield from _section_lines(each, f"{indent}  ")
+                first, *others = _section_lines(each, f"{indent}  ")
+                yield from (f"{indent}- {first.strip()}", *others)
         elif not isinstance(value, BaseModel):
             yield f"{indent}{name}: {_scalar(value)}"
         elif first := next((earlier for earlier, each in written if each == value), None):
-            yield f"{indent}{name}: *{first}  # the same settings as {first}"
+            yield f"{indent}{name}: *{first}  # linked: a change of {first} applies here too"
         else:
             written.append((name, value))
             yield f"{indent}{name}:{f' &{name}' if name in shared else ''}"

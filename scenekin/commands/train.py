@@ -28,6 +28,7 @@ from scenekin.options import (
 )
 from tasks.metrics.formatting import format_difference, format_metric, format_with_interval
 from tasks.model.licences import describe_licence
+from tasks.model.methods import LABELS, WITHOUT_WORDS
 
 if TYPE_CHECKING:
     from flows.results import TrainResult
@@ -69,7 +70,7 @@ def train(
 
 def train_text(result: "TrainResult", place: Sequence[str] = ("COLLECTION",)) -> str:
     """Describe the result of a training for people; `place` follows the commands that it names."""
-    model = f"Model {result.model.version} ({', '.join(result.model.aliases)})"
+    model = f"Model {result.model.version} ({', '.join(result.model.aliases)}), {LABELS[result.method]}"
     rows = [
         (
             candidate.label,
@@ -122,8 +123,10 @@ def _more_captions(result: "TrainResult") -> list[str]:
 def _next_steps(result: "TrainResult", place: str) -> list[str]:
     """How a model that is not in use compares with the one that is, how to use it, and how to get one with words."""
     lines = []
-    if result.method == "untrained":
-        lines.append(f"  To search by words all the same: scenekin train {place} --set 'candidates=[regression]'")
+    if result.method in WITHOUT_WORDS:
+        lines.append(
+            f"  It takes no words; for a model that does: scenekin train {place} --set 'candidates=[regression]'"
+        )
     if "challenger" not in result.model.aliases:
         return lines
     if result.to_champion is not None:

@@ -37,7 +37,7 @@ def extract_split(
         ]
         digests = [sha256 for sha256 in path_of if any(sha256 in output.missing for output in outputs)]
         paths = [path_of[sha256] for sha256 in digests]
-        on_step = stack.enter_context(progress(f"features of {split}", len(paths)))
+        on_step = stack.enter_context(progress(f"features of {split} ({config.network.backbone.name})", len(paths)))
         for batch in extract(
             create_backbone(config.network.backbone),
             tuple(recipes),

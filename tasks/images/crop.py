@@ -15,19 +15,24 @@ LOG_ASPECT = math.log(4 / 3)  # a crop is at most so elongated before it is resi
 USUAL_ASPECT = 3 / 4  # of photographs
 
 
-def crop_side(preprocessing: Preprocessing) -> int:
-    """Return the side in pixels of a square with about as many pixels as a photograph has as the network's input."""
+def crop_side(preprocessing: Preprocessing, size: int | None = None) -> int:
+    """Return the side in pixels of a square with about as many pixels as a photograph of a size, or of the network's.
+
+    A network that accepts one shape only gets that.
+    """
     if preprocessing.square:
         return preprocessing.size
-    return max(1, round(preprocessing.size * math.sqrt(USUAL_ASPECT) / preprocessing.stride)) * preprocessing.stride
+    size = size or preprocessing.size
+    return max(1, round(size * math.sqrt(USUAL_ASPECT) / preprocessing.stride)) * preprocessing.stride
 
 
-def random_crop(data: bytes, preprocessing: Preprocessing, smallest: float, random: np.random.Generator) -> Tensor:
-    """Return pixels_HWC, uint8, of a random part of an image, resized to a square of `crop_side`, perhaps mirrored.
+def random_crop(
+    data: bytes, preprocessing: Preprocessing, side: int, smallest: float, random: np.random.Generator
+) -> Tensor:
+    """Return pixels_HWC, uint8, of a random part of an image, resized to a square of this side, perhaps mirrored.
 
     The part has at least the share `smallest` of the image's area, as far as its shape allows. Raises UnreadableImage.
     """
-    side = crop_side(preprocessing)
     image = decode_reduced(data, SPARE * side).image
     area = image.width * image.height * random.uniform(smallest, 1)
     aspect = math.exp(random.uniform(-LOG_ASPECT, LOG_ASPECT))

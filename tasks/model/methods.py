@@ -9,3 +9,5 @@ LABELS = {
     "joined": "frozen + fine-tuned",
     "untrained": "untrained",
 }
+WITHOUT_WORDS = frozenset({"v_v", "untrained"})
+"""The candidates without a text embedding."""

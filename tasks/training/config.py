@@ -93,6 +93,11 @@ class FineTuningConfig(BaseModel):
     backbone: BackboneConfig | None = Field(
         default=None, description="The network to train further (default: the first one of backbone)."
     )
+    size: int | None = Field(
+        default=None,
+        ge=32,
+        description="Size of the images that it is trained on, in pixels (default: that of its features).",
+    )
     stages: int = Field(default=4, ge=1, description="Upper stages of the network to train; lower ones stay frozen.")
     epochs: int = Field(default=6, ge=1, description="Passes over the training images.")
     batch: int = Field(default=64, ge=1, description="Images per update.")

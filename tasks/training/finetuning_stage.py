@@ -15,7 +15,7 @@ from tasks.caching import StageRun
 from tasks.captions.tfidf import tfidf_from
 from tasks.errors import InputError
 from tasks.features.descriptors import project
-from tasks.images.crop import random_crop
+from tasks.images.crop import crop_side, random_crop
 from tasks.images.loader import Refusal
 from tasks.images.preprocess import Inputs, normalise
 from tasks.model.architectures import create_backbone
@@ -44,9 +44,11 @@ def finetune(run: StageRun, data: TrainingData, network: NetworkConfig, config: 
     images, read = loaded.train_images(), loaded.run.reader(loaded.train_images())
     paths = images["path"].to_pylist()
 
+    side = crop_side(network.preprocessing, config.size)
+
     def crop(row: int, random: np.random.Generator) -> Tensor:
         try:
-            return random_crop(read(paths[row]), network.preprocessing, config.smallest_crop, random)
+            return random_crop(read(paths[row]), network.preprocessing, side, config.smallest_crop, random)
         except (InputError, OSError) as error:
             raise InputError(f"Cannot read {paths[row]} any longer: {error}.") from error
 

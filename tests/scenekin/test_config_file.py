@@ -69,16 +69,17 @@ def test_printed_settings_include_every_value_but_repeat_no_section() -> None:
     text = config_text(read_config(Path("paper"), []))
     assert yaml.safe_load(text) == read_config(Path("paper"), []).model_dump(mode="json")
     assert text.count("hardest: 100") == 1
-    assert "vt_v: *v_v  # the same settings as v_v\n" in text
+    assert "vt_v: *v_v  # linked: a change of v_v applies here too\n" in text
     assert config_text(read_config(Path("paper"), ["wsabie.margin=0.4"])).count("hardest: 100") == 2
 
 
 def sections(config: BaseModel) -> list[BaseModel]:
-    return [config, *(inner for _, value in config if isinstance(value, BaseModel) for inner in sections(value))]
+    values = [each for _, value in config for each in (value if isinstance(value, tuple) else (value,))]
+    return [config, *(inner for value in values if isinstance(value, BaseModel) for inner in sections(value))]
 
 
 def test_every_printed_setting_is_preceded_by_its_meaning() -> None:
-    lines = [line.strip() for line in config_text(Config()).splitlines()]
+    lines = [line.strip().removeprefix("- ") for line in config_text(Config()).splitlines()]
     assert all(line.startswith("# ") and line.endswith((".", ")")) for line in lines[::2])
     assert not any(line.startswith("#") for line in lines[1::2])
     fields = [field for section in sections(Config()) for field in type(section).model_fields.values()]
@@ -138,7 +139,9 @@ def test_lists_and_null_can_be_assigned() -> None:
         ("v_v.margin=x", ["v_v.margin must be a number, not 'x'."]),
         (
             "candidates=[foo]",
-            ["each of candidates must be 'v_v', 'vt_v', 'wsabie', 'regression' or 'untrained', not 'foo'."],
+            [
+                "each of candidates must be 'v_v', 'vt_v', 'wsabie', 'regression', 'finetuned', 'joined' or 'untrained', not 'foo'."
+            ],
         ),
         ("candidates=foo", ["candidates must be a list, such as [foo], not 'foo'."]),
         ("candidates=[]", ["candidates must not be empty"]),

@@ -115,7 +115,7 @@ def test_indexing_again_counts_refusals_that_are_known(trained_copy: Trained) ->
         ({"added": 1, "changed": 2, "renamed": 10}, "1 added, 2 changed, 10 renamed"),
         ({}, "no changes"),
         ({"captioned": 1276, "captioned_before": 1}, "1,275 more with captions"),
-        ({"captioned_before": 3, "model_before": 2}, "3 fewer with captions, model 1 instead of 2"),
+        ({"captioned_before": 3, "model_before": 2}, "3 fewer with captions, model 1 instead of model 2"),
     ],
 )
 def test_what_changed_is_counted(counts: dict[str, int], changes: str) -> None:

@@ -25,6 +25,7 @@ SMALL = Preprocessing(size=64)
 )
 def test_a_crop_has_about_as_many_pixels_as_a_photograph(preprocessing: Preprocessing, side: int) -> None:
     assert crop_side(preprocessing) == side
+    assert crop_side(preprocessing, 96) == (224 if preprocessing.square else 80 if preprocessing.stride == 16 else 96)
 
 
 def ramps(width: int, height: int) -> bytes:
@@ -35,7 +36,7 @@ def ramps(width: int, height: int) -> bytes:
 
 @given(st.integers(0, 2**32), st.sampled_from([(400, 300), (300, 400), (300, 300)]))
 def test_a_crop_shows_at_least_the_share_of_the_area(seed: int, shape: tuple[int, int]) -> None:
-    crop_HWC = random_crop(ramps(*shape), SMALL, 0.5, np.random.default_rng(seed)).numpy().astype(int)
+    crop_HWC = random_crop(ramps(*shape), SMALL, 64, 0.5, np.random.default_rng(seed)).numpy().astype(int)
     assert crop_HWC.shape == (64, 64, 3)
     width, height = np.ptp(crop_HWC[..., 0]) / 255, np.ptp(crop_HWC[..., 1]) / 255
     assert 0.48 < width * height <= 1
@@ -44,8 +45,8 @@ def test_a_crop_shows_at_least_the_share_of_the_area(seed: int, shape: tuple[int
 def test_half_of_the_crops_are_mirrored_and_a_seed_repeats_its_own() -> None:
     data, crops = ramps(80, 60), []
     for seed in range(60):
-        crops.append(random_crop(data, SMALL, 0.5, np.random.default_rng(seed)).numpy().astype(int))
-        again = random_crop(data, SMALL, 0.5, np.random.default_rng(seed)).numpy()
+        crops.append(random_crop(data, SMALL, 64, 0.5, np.random.default_rng(seed)).numpy().astype(int))
+        again = random_crop(data, SMALL, 64, 0.5, np.random.default_rng(seed)).numpy()
         np.testing.assert_array_equal(crops[-1], again)
     mirrored = sum(crop_HWC[0, 0, 0] > crop_HWC[0, -1, 0] for crop_HWC in crops)
     assert 15 < mirrored < 45
@@ -54,9 +55,9 @@ def test_half_of_the_crops_are_mirrored_and_a_seed_repeats_its_own() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 500), (700, 3)])
 def test_extreme_shapes_are_cropped_too(shape: tuple[int, int]) -> None:
-    assert random_crop(encode(flat("red", *shape)), SMALL, 0.5, np.random.default_rng(0)).shape == (64, 64, 3)
+    assert random_crop(encode(flat("red", *shape)), SMALL, 64, 0.5, np.random.default_rng(0)).shape == (64, 64, 3)
 
 
 def test_what_is_no_image_is_refused() -> None:
     with pytest.raises(UnreadableImage):
-        random_crop(b"no image", SMALL, 0.5, np.random.default_rng(0))
+        random_crop(b"no image", SMALL, 64, 0.5, np.random.default_rng(0))
