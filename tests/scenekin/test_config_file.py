@@ -140,7 +140,8 @@ def test_lists_and_null_can_be_assigned() -> None:
         (
             "candidates=[foo]",
             [
-                "each of candidates must be 'v_v', 'vt_v', 'wsabie', 'regression', 'finetuned', 'joined' or 'untrained', not 'foo'."
+                "each of candidates must be 'v_v', 'vt_v', 'wsabie', 'regression', 'finetuned', 'joined' or "
+                "'untrained', not 'foo'."
             ],
         ),
         ("candidates=foo", ["candidates must be a list, such as [foo], not 'foo'."]),
