@@ -59,7 +59,7 @@ def test_regions_are_computed_by_the_first_network_and_images_are_decoded_for_th
     first, second = features_of(settings.backbone, settings.all_poolings())
     assert [pooling.kind for pooling in first.poolings] == BASELINES
     assert [pooling.kind for pooling in second.poolings] == ["gap", "blocks"]
-    assert (first.preprocessing.decoded_size, second.preprocessing.decoded_size) == (160, None)
+    assert (first.network.preprocessing.decoded_size, second.network.preprocessing.decoded_size) == (160, None)
 
 
 def test_features_at_hand_serve_no_candidate_whose_backbone_is_trained() -> None:

@@ -124,7 +124,10 @@ def test_people_are_told_in_lines(trained: Trained, query: Path) -> None:
     assert first.split()[:3] == ["1", "1.000", str(query)]
     assert re.search(r'\.jpg  "[A-Z].+"$', first)
     trained_again = scenekin("train", trained.collection, "--config", trained.config, "--workspace", trained.workspace)
-    assert "Model 1 (champion): same model and candidates as before; nothing new was registered" in trained_again.out
+    assert (
+        "Model 1 (champion), regression: same model and candidates as before; nothing new was registered"
+        in trained_again.out
+    )
     assert "Stages" not in trained_again.out
     score = r"  Score \(0-100: do images with similar captions come first\?\): this model [\d.]+, the best untrained"
     assert re.search(rf"^{score} baseline [\d.]+, chance [\d.]+$", trained_again.out, re.MULTILINE)

@@ -56,7 +56,7 @@ def test_a_closed_output_is_no_error(collection: Path, closed: str) -> None:
 
 def test_messages_are_never_written_into_a_file_that_took_a_closed_stream(collection: Path) -> None:
     before = {path: path.read_bytes() for path in collection.iterdir()}
-    assert shell(f"scenekin check {shlex.quote(str(collection))} --format nothing <&- >&- 2>&-").code == 1
+    assert shell(f"scenekin check {shlex.quote(str(collection))} --format nothing <&- >&- 2>&-").code == 2
     assert {path: path.read_bytes() for path in collection.iterdir()} == before
 
 
