@@ -78,8 +78,8 @@ def _section_lines(section: BaseModel, indent: str) -> Iterator[str]:
                 yield from (f"{indent}- {first.strip()}", *others)
         elif not isinstance(value, BaseModel):
             yield f"{indent}{name}: {_scalar(value)}"
-        elif first := next((earlier for earlier, each in written if each == value), None):
-            yield f"{indent}{name}: *{first}  # linked: a change of {first} applies here too"
+        elif same := next((earlier for earlier, each in written if each == value), None):
+            yield f"{indent}{name}: *{same}  # linked: a change of {same} applies here too"
         else:
             written.append((name, value))
             yield f"{indent}{name}:{f' &{name}' if name in shared else ''}"
