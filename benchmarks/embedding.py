@@ -17,7 +17,7 @@ from tasks.embedding.embed import embed_images
 from tasks.images.loader import load_batches
 from tasks.images.preprocess import normalise
 from tasks.model.architectures import block_channels, create_backbone, preprocessing_of
-from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig
+from tasks.model.config import BackboneConfig, ModelConfig, NetworkConfig, PoolingConfig, Precision
 from tasks.model.device import choose_device
 from tasks.model.head import Projection
 from tasks.model.scene_model import SceneModel
@@ -25,9 +25,9 @@ from tasks.model.scene_model import SceneModel
 DIMENSION = 512
 
 
-def scene_model(size: int, pooling: PoolingConfig) -> SceneModel:
-    """Return the default network with a projection of the default size."""
-    config = BackboneConfig(size=size)
+def scene_model(size: int, pooling: PoolingConfig, precision: Precision = "float32") -> SceneModel:
+    """Return EfficientNet-Lite0 with a projection of the default size."""
+    config = BackboneConfig(size=size, precision=precision)
     channels = sum(*block_channels([config], pooling))
     recipe = ModelConfig(
         method="benchmark",

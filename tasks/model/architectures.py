@@ -86,7 +86,8 @@ def block_channels(backbones: Sequence[BackboneConfig], pooling: PoolingConfig) 
 
 
 def _block_channels(config: BackboneConfig, pooling: PoolingConfig) -> tuple[int, ...]:
-    map_channels, of_blocks = _channels(config.model_copy(update={"weights": None}))
+    plain = config.model_copy(update={"weights": None, "mirror": False, "precision": "float32"})
+    map_channels, of_blocks = _channels(plain)
     return of_blocks if pooling.kind == "blocks" else (map_channels,)
 
 

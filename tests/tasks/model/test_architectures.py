@@ -49,6 +49,8 @@ def test_maps_and_descriptors_have_the_channels_that_are_said(
     assert descriptor_BRC.shape == (2, 1, sum(blocks))
     assert block_channels([config], pooling) == (blocks,)
     assert block_channels([config], PoolingConfig()) == ((channels,),)
+    rounded = config.model_copy(update={"precision": "bfloat16", "mirror": True})  # torch's meta device has no autocast
+    assert block_channels([rounded], pooling) == (blocks,)
 
 
 @pytest.mark.parametrize("number", range(3))
