@@ -103,6 +103,14 @@ class Config(BaseModel):
             raise ValueError("each candidate may be named only once")
         return candidates
 
+    @model_validator(mode="after")
+    def _train_only_what_can_be(self) -> "Config":
+        trained = {*self.fine_tuned_backbones(), *(self.backbone[:1] if self._trains_whole_network() else ())}
+        for backbone in trained:
+            if backbone.exported:
+                raise ValueError(f"an exported network cannot be trained further: {backbone.name}")
+        return self
+
     def with_columns(self, columns: Mapping[str, str | Sequence[str]]) -> "Config":
         """Return these settings with other `image_column`, `caption_column` or `encoding`."""
         return self.model_copy(update={"collection": self.collection.override(columns)})
@@ -127,6 +135,12 @@ class Config(BaseModel):
         """Return the settings of each method that learns from triplets."""
         return {"v_v": self.v_v, "vt_v": self.vt_v, "wsabie": self.wsabie}
 
+    def _trains_whole_network(self) -> bool:
+        return any(
+            settings.backbone == "finetuned" and method in self.candidates
+            for method, settings in self.triplet_settings().items()
+        )
+
     def finetuned(self) -> frozenset[str]:
         """Return the candidates that train the backbone too and cannot use precomputed features."""
         methods = self.triplet_settings().items()
@@ -140,7 +154,7 @@ class Config(BaseModel):
 
     def result_settings(self) -> "Config":
         """Return the settings that can change a result; all others are left at their defaults."""
-        backbone = tuple(each.model_copy(update={"weights": None}) for each in self.backbone)
+        backbone = tuple(each.without_path() for each in self.backbone)
         return self.model_copy(update={"runtime": Runtime(), "index": IndexConfig(), "backbone": backbone})
 
 

@@ -79,7 +79,7 @@ def _section_lines(section: BaseModel, indent: str) -> Iterator[str]:
         elif not isinstance(value, BaseModel):
             yield f"{indent}{name}: {_scalar(value)}"
         elif same := next((earlier for earlier, each in written if each == value), None):
-            yield f"{indent}{name}: *{same}  # linked: a change of {same} applies here too"
+            yield f"{indent}{name}: *{same}  # a YAML alias: in this file, changes of {same} apply here too"
         else:
             written.append((name, value))
             yield f"{indent}{name}:{f' &{name}' if name in shared else ''}"

@@ -94,7 +94,7 @@ def find_workspace(root: Path | str | None = None) -> Workspace:
     folder = _folder(root)
     if not folder.is_dir():
         raise WorkspaceError(
-            f"No such workspace: {folder}; `scenekin train` creates one, in the current folder by default."
+            f"No such workspace: {folder}; `scenekin train` or `scenekin index --untrained` creates it."
         )
     return Workspace(folder)
 
@@ -132,7 +132,7 @@ def _acquire(workspace: Workspace, stream: IO[str], wait: bool) -> None:
     except BlockingIOError:
         in_use = _in_use(workspace, stream.fileno())
         if not wait:
-            raise WorkspaceInUse(f"{in_use}; wait until it is done.") from None
+            raise WorkspaceInUse(f"{in_use}.") from None
         log.warning("%s; waiting.", in_use)
         fcntl.flock(stream, fcntl.LOCK_EX)
     except OSError as error:  # ENOLCK, EOPNOTSUPP, …

@@ -39,7 +39,7 @@ def clauses(problems: Sequence[Any]) -> list[str]:
     Names are dotted; where a web framework found the value (`query`, `body`) is no part of them.
     """
     inner = {problem["loc"][:length] for problem in problems for length in range(len(problem["loc"]))}
-    return [_clause(problem) for problem in problems if problem["loc"] not in inner]
+    return list(dict.fromkeys(_clause(problem) for problem in problems if problem["loc"] not in inner))
 
 
 def _clause(problem: Mapping[str, Any]) -> str:

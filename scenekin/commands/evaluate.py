@@ -79,13 +79,7 @@ def evaluate(
 
 def evaluate_text(result: "EvaluateResult") -> str:
     """The metrics of each method as text."""
-    lines = [
-        f"{result.model.name} version {result.model.version}, {result.methods[result.method].label}, on "
-        f"{result.split}: {counted(result.queries, 'query', 'queries')}, {result.left_out:,} skipped",
-        _score_line(result),
-        *_verdict(result),
-        f"  {'method':32} NDCG AUC  PCC AUC",
-    ]
+    lines = [*_heading(result), f"  {'method':32} NDCG AUC  PCC AUC"]
     for _, summary in sorted(result.methods.items(), key=lambda item: item[0] != result.method):
         aucs = (format_metric(auc) for auc in (summary.ndcg_auc, summary.pcc_auc))
         lines.append("  {:32} {:>8} {:>8}".format(summary.label, *aucs))
@@ -103,6 +97,16 @@ def evaluate_text(result: "EvaluateResult") -> str:
             f"{format_metric(mixed.ndcg_auc)}; {share} of the top 10 are training images ({expected} expected)"
         )
     return "\n".join([*lines, *_notes(result), f"Report: {short(Path(result.report))}"])
+
+
+def _heading(result: "EvaluateResult") -> list[str]:
+    """What was evaluated, and how good it is."""
+    return [
+        f"{result.model.name} version {result.model.version}, {result.methods[result.method].label}, on "
+        f"{result.split}: {counted(result.queries, 'query', 'queries')}, {result.left_out:,} skipped",
+        _score_line(result),
+        *_verdict(result),
+    ]
 
 
 def _score_line(result: "EvaluateResult") -> str:
@@ -141,7 +145,10 @@ def _notes(result: "EvaluateResult") -> list[str]:
         )
     if result.cut_ranks:
         ranks = ", ".join(map(str, result.cut_ranks))
-        notes.append(f"  Lists of {ranks} results cannot be measured: a query ranks fewer images")
+        notes.append(
+            f"  Lists of {ranks} results cannot be measured, since a query ranks fewer images; the AUCs cover shorter "
+            "lists only and are not comparable with those of larger splits"
+        )
     return notes
 
 
@@ -149,7 +156,7 @@ def table_text(result: "EvaluateResult") -> str:
     """Table 2 of the paper as text."""
     from tasks.evaluation.methods import in_paper_order
 
-    lines = [f"{'method':32} {'NDCG AUC':23} PCC AUC"]
+    lines = [*_heading(result), f"{'method':32} {'NDCG AUC':23} PCC AUC"]
     for name in in_paper_order(result.methods):
         summary = result.methods[name]
         ndcg = _aligned(format_with_interval(summary.ndcg_auc, summary.ndcg_auc_interval))

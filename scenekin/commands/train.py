@@ -88,8 +88,9 @@ def train_text(result: "TrainResult", place: Sequence[str] = ("COLLECTION",)) ->
     warning = f"; it {result.warning}" if result.warning else ""
     lines = [f"{model}: {result.reason}{warning}", *_next_steps(result, shlex.join(place))]
     lines += [_score_line(result), "  Scores (NDCG AUC on validation), with 95% intervals:"]
+    width = max(len(label) for label, *_ in rows)
     lines += [
-        f"  {label:14}  {format_with_interval(auc, interval)}{note}"
+        f"  {label:<{width}}  {format_with_interval(auc, interval)}{note}"
         for label, auc, interval, note in sorted(rows, key=lambda row: -(row[1] or 0))
     ]
     lines += [f"  Network: {network.name}; {describe_licence(network.licence)}" for network in result.networks]

@@ -15,7 +15,6 @@ from tasks.embedding.embed import embed_images
 from tasks.embedding.files import FILE, REFUSED
 from tasks.features.descriptors import load_descriptors, project
 from tasks.images.loader import Refusal
-from tasks.model.architectures import block_channels
 from tasks.model.device import choose_device
 from tasks.model.persistence import load
 from tasks.progress import progress
@@ -62,8 +61,7 @@ def embed_split(
     network = load(run.workspace.root / model.path)
     digests = read_table(run.open(images) / f"captioned/{split}.parquet")["sha256"].to_pylist()
     config = network.config
-    channels = block_channels(config.backbones, config.pooling)
-    descriptors = load_descriptors([*map(run.open, features)], digests, config.pooling, channels)
+    descriptors = load_descriptors([*map(run.open, features)], digests, config.pooling, network.block_channels())
     schema = _schema(config.dimension, recipe)
     with table_writer(run.folder / FILE, schema) as write:
         write(_rows(digests, project(network.head, descriptors).numpy(), schema))

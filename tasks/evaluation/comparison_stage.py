@@ -24,7 +24,6 @@ from tasks.evaluation.rankings import rank_images
 from tasks.evaluation.summary import Difference, paired_difference
 from tasks.features.descriptors import load_descriptors, project
 from tasks.metrics.truth import draw_queries
-from tasks.model.architectures import block_channels
 from tasks.model.config import features_file, load_config
 from tasks.model.persistence import load
 from tasks.model.scene_model import SceneModel
@@ -98,8 +97,6 @@ def _difference(
 
 def _embed(features: Sequence[Path], images: pa.Table, model: SceneModel) -> np.ndarray:
     """Return embedding_ND of a split's images, rounded as embeddings are stored."""
-    config = model.config
-    channels = block_channels(config.backbones, config.pooling)
-    descriptors = load_descriptors(features, images["sha256"].to_pylist(), config.pooling, channels)
+    descriptors = load_descriptors(features, images["sha256"].to_pylist(), model.config.pooling, model.block_channels())
     embedding_ND: np.ndarray = project(model.head, descriptors).numpy()
     return embedding_ND.astype(np.float16).astype(np.float32)

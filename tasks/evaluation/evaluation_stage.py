@@ -78,22 +78,21 @@ def evaluate(
     for name, shown in (("sheets", examples), ("steered", steered)):
         _write_pictures(run.folder / name, {f"{number}.jpg": example.sheet for number, example in enumerate(shown)})
     copy_N = table["copy_group"].to_numpy()
+    foreign = _is_foreign(run, models, vocabulary)  # then no model has seen this collection's train split
+    mixed = {} if foreign else _mixed(run, data, gallery, query_Q, visual, texts, vocabulary, seed)
     content = {
         "split": data.split,
         "queries": len(query_Q),
         "images": rankings.ranked,
         "left_out": without_stems + methods["captions"].ndcg_left_out,
         "reference": data.reference,
-        "foreign": _is_foreign(run, models, vocabulary),
+        "foreign": foreign,
         "evaluated": evaluated,
         "cut_ranks": rankings.cut_ranks,
         "copies": int((np.bincount(copy_N)[copy_N[query_Q]] > 1).sum()),
         "methods": {name: summary.model_dump(mode="json") for name, summary in methods.items()},
         "words": {name: words.model_dump(mode="json") for name, words in _words(gallery, visual, texts, seed).items()},
-        "mixed": {
-            name: mixed.model_dump(mode="json")
-            for name, mixed in _mixed(run, data, gallery, query_Q, visual, texts, vocabulary, seed).items()
-        },
+        "mixed": {name: metrics.model_dump(mode="json") for name, metrics in mixed.items()},
         "examples": [example.model_dump(mode="json") for example in examples],
         "steered": [example.model_dump(mode="json") for example in steered],
     }

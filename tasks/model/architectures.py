@@ -11,14 +11,18 @@ from tasks.images.config import Preprocessing
 from tasks.model.backbone import Architecture, Backbone, Weights
 from tasks.model.config import OPEN_CLIP, TIMM, BackboneConfig, NetworkConfig, PoolingConfig, joined
 from tasks.model.convnets import CONVNETS
-from tasks.model.pooling import blocks
+from tasks.model.pooling import channels_of
 from tasks.model.weights import read_weights, weights_file
 
 PROBE = 64  # pixels, rounded up to the stride
 
 
 def architecture_of(config: BackboneConfig) -> Architecture:
-    """Return the architecture of a backbone. Raises InputError if timm or open_clip has no such network."""
+    """Return the architecture of a backbone. Raises InputError if there is no such network."""
+    if config.exported:
+        from tasks.model.exported_network import exported_architecture  # noqa: PLC0415  importing takes a second
+
+        return exported_architecture(weights_file(config), config.size)
     if config.name.startswith(TIMM):
         from tasks.model.timm_networks import timm_architecture  # noqa: PLC0415  importing timm takes a second
 
@@ -35,10 +39,18 @@ def create_backbone(config: BackboneConfig, *, pretrained: bool = True) -> Backb
 
     Raises InputError if the weights file is missing or belongs to another network.
     """
-    build = architecture_of(config).build
+    build = _builder(config)
     backbone = _build_pretrained(build, weights_file(config)) if pretrained else build(None)
     backbone.mirror, backbone.precision = config.mirror, config.precision
     return backbone.eval()
+
+
+def _builder(config: BackboneConfig) -> Callable[[Weights | None], Backbone]:
+    if config.exported:  # a model contains its program, whose file may be gone
+        from tasks.model.exported_network import build_exported  # noqa: PLC0415  importing takes a second
+
+        return build_exported
+    return architecture_of(config).build
 
 
 def _build_pretrained(build: Callable[[Weights | None], Backbone], path: Path) -> Backbone:
@@ -82,20 +94,15 @@ def preprocessing_of(config: BackboneConfig) -> Preprocessing:
 
 def block_channels(backbones: Sequence[BackboneConfig], pooling: PoolingConfig) -> tuple[tuple[int, ...], ...]:
     """Return the number of channels of each block of each network that a pooling joins; their sum is C."""
-    return tuple(_block_channels(config, pooling) for config in joined(backbones, pooling))
-
-
-def _block_channels(config: BackboneConfig, pooling: PoolingConfig) -> tuple[int, ...]:
-    plain = config.model_copy(update={"weights": None, "mirror": False, "precision": "float32"})
-    map_channels, of_blocks = _channels(plain)
-    return of_blocks if pooling.kind == "blocks" else (map_channels,)
+    plain = {"mirror": False, "precision": "float32"}  # neither changes a shape
+    return tuple(_block_channels(config.model_copy(update=plain), pooling) for config in joined(backbones, pooling))
 
 
 @cache
-def _channels(config: BackboneConfig) -> tuple[int, tuple[int, ...]]:
-    """Return the channels of the last map and those of the blocks, found by a pass on torch's meta device."""
+def _block_channels(config: BackboneConfig, pooling: PoolingConfig) -> tuple[int, ...]:
+    """Find the channels by a pass, on torch's meta device but for a program, which is made for real ones."""
     preprocessing = preprocessing_of(config)
     side = preprocessing.size if preprocessing.square else -(-PROBE // preprocessing.stride) * preprocessing.stride
-    with torch.device("meta"):
-        outputs = create_backbone(config, pretrained=False).outputs(torch.empty(1, 3, side, side))
-        return outputs.map_BCHW.shape[1], tuple(block_BC.shape[1] for block_BC in blocks(outputs))
+    with torch.device("cpu" if config.exported else "meta"), torch.no_grad():
+        backbone = create_backbone(config, pretrained=config.exported)
+        return channels_of(backbone.outputs(torch.zeros(2, 3, side, side)), pooling)

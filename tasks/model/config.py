@@ -21,7 +21,7 @@ BACKBONES = (
     "resnet50",
     "resnet101",
 )
-TIMM, OPEN_CLIP = "timm/", "open_clip/"
+TIMM, OPEN_CLIP, EXPORTED = "timm/", "open_clip/", ".pt2"  # how names begin, and how that of a file ends
 
 
 class BackboneConfig(BaseModel):
@@ -31,8 +31,8 @@ class BackboneConfig(BaseModel):
 
     name: str = Field(
         default="efficientnet_lite0",
-        description=f"{', '.join(BACKBONES)}; {TIMM}MODEL[.TAG], any network of timm; or {OPEN_CLIP}MODEL/TAG, the "
-        "image tower of a CLIP model (extra `clip`).",
+        description=f"{', '.join(BACKBONES)}; {TIMM}MODEL[.TAG], any network of timm; {OPEN_CLIP}MODEL/TAG, the "
+        f"image tower of a CLIP model (extra `clip`); or a file FILE{EXPORTED} saved by torch.export.",
     )
     size: int | None = Field(
         default=None,
@@ -50,10 +50,21 @@ class BackboneConfig(BaseModel):
         default=None, description="File with the network's weights, .pth or .safetensors (default: the published ones)."
     )
 
+    @property
+    def exported(self) -> bool:
+        """Whether the network is a program in a file."""
+        return self.name.endswith(EXPORTED)
+
+    def without_path(self) -> "BackboneConfig":
+        """Return the settings without the folder of a program and the path of weights."""
+        name = Path(self.name).name if self.exported else self.name
+        return self.model_copy(update={"name": name, "weights": None})
+
     @field_validator("name")
     @classmethod
     def _is_known(cls, name: str) -> str:
-        if name in BACKBONES or (name.startswith((TIMM, OPEN_CLIP)) and not name.endswith("/")):
+        is_of_library = name.startswith((TIMM, OPEN_CLIP)) and not name.endswith("/")
+        if name in BACKBONES or is_of_library or name.endswith(EXPORTED):
             return name
         near = get_close_matches(name, BACKBONES, n=1) or [TIMM + name]
         raise ValueError(f"there is no backbone {name!r}; perhaps {near[0]} is meant")
@@ -130,8 +141,8 @@ class ModelConfig(BaseModel):
 
 
 def without_path(network: NetworkConfig) -> NetworkConfig:
-    """Return the network as a model stores it: without the path of its weights, which the model contains."""
-    return network.model_copy(update={"backbone": network.backbone.model_copy(update={"weights": None})})
+    """Return the network as a model stores it: without the path of its weights or program, which the model contains."""
+    return network.model_copy(update={"backbone": network.backbone.without_path()})
 
 
 def joined(networks: Sequence[T], pooling: PoolingConfig) -> tuple[T, ...]:

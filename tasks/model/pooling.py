@@ -79,7 +79,7 @@ def blocks(outputs: Outputs) -> list[Tensor]:
     found = [
         average_BC.sign() * average_BC.abs().sqrt(),
         *(map_BCHW.mean((2, 3)) for map_BCHW in outputs.inner_BCHW),
-        outputs.inner_BCHW[0].float().std((2, 3), unbiased=False),
+        *(map_BCHW.float().std((2, 3), unbiased=False) for map_BCHW in outputs.inner_BCHW[:1]),
     ]
     if outputs.pooled_BE is not None:
         found.append(outputs.pooled_BE)
@@ -88,6 +88,13 @@ def blocks(outputs: Outputs) -> list[Tensor]:
         # √softmax, without the infinite gradient of a root at 0
         found += [logit_BK, (logit_BK.log_softmax(1) / 2).exp()]
     return [F.normalize(block_BC.float(), dim=1) for block_BC in found]
+
+
+def channels_of(outputs: Outputs, config: PoolingConfig) -> tuple[int, ...]:
+    """Return the number of channels of each block of a descriptor; there is one, unless the pooling is `blocks`."""
+    if config.kind == "blocks":
+        return tuple(block_BC.shape[1] for block_BC in blocks(outputs))
+    return (outputs.map_BCHW.shape[1],)
 
 
 def _crops(feature_map_BCHW: Tensor, scales: int) -> list[Tensor]:

@@ -8,9 +8,9 @@ from torch import Tensor, nn
 
 from tasks.images.preprocess import Inputs, normalise
 from tasks.model.backbone import Backbone, Outputs
-from tasks.model.config import ModelConfig
+from tasks.model.config import ModelConfig, joined
 from tasks.model.head import Head, flatten_regions
-from tasks.model.pooling import describe
+from tasks.model.pooling import channels_of, describe
 
 
 class SceneModel(nn.Module):
@@ -47,6 +47,14 @@ class SceneModel(nn.Module):
     def embed_one(self, image: Inputs) -> Tensor:
         """Compute embedding_D of one image, given as pixels_HWC for each network."""
         return self.forward(tuple(pixels_HWC[None] for pixels_HWC in image))[0]
+
+    @torch.no_grad()
+    def block_channels(self) -> tuple[tuple[int, ...], ...]:
+        """Return the number of channels of each block of each network that the pooling joins."""
+        sizes = [preprocessing.size for preprocessing in self.config.preprocessings]
+        inputs = tuple(torch.zeros(2, size, size, 3, dtype=torch.uint8) for size in sizes)
+        joined_outputs = joined(self.outputs(inputs), self.config.pooling)
+        return tuple(channels_of(outputs, self.config.pooling) for outputs in joined_outputs)
 
     def train(self, mode: bool = True) -> "SceneModel":
         """Set the training mode of the head alone."""

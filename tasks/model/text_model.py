@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import load_file
+from safetensors.numpy import save as to_bytes
 
 from tasks.captions.stems import stem, tokenise
 from tasks.captions.tfidf import tfidf
@@ -96,7 +97,8 @@ def _unit(value_NT: np.ndarray) -> np.ndarray:
 def save_text(text_VT: np.ndarray, folder: Path, certainty: float | None = None) -> None:
     """Write the text embedding into a model's folder, in float16."""
     scalars = {} if certainty is None else {"certainty": np.array(certainty)}
-    save_file({"text_VT": np.ascontiguousarray(text_VT, np.float16), **scalars}, folder / TEXT)
+    tensors = {"text_VT": np.ascontiguousarray(text_VT, np.float16), **scalars}
+    (folder / TEXT).write_bytes(to_bytes(tensors))  # raises OSError if the disk is full, unlike save_file
 
 
 def load_text(folder: Path) -> TextModel | None:

@@ -1,8 +1,9 @@
 """Finding a backbone's weights: a configured file, one in a package, or one in a cache, else downloaded there."""
 
 import hashlib
+import sys
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stdout, suppress
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 from urllib.error import URLError
 
 from tasks.errors import InputError
-from tasks.model.config import OPEN_CLIP, TIMM, BackboneConfig
+from tasks.model.config import EXPORTED, OPEN_CLIP, TIMM, BackboneConfig
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,6 +30,11 @@ PUBLISHED = {
 
 def weights_file(config: BackboneConfig) -> Path:
     """Return the configured weights file, else the published one. Raises InputError if there is none."""
+    if config.exported:
+        path = Path(config.name)
+        if not path.is_file():
+            raise InputError(f"No such exported network: {path}; set backbone.name to a file saved by torch.export.")
+        return path
     if config.weights is not None:
         path = Path(config.weights)
         if not path.is_file():
@@ -40,10 +46,14 @@ def weights_file(config: BackboneConfig) -> Path:
 
 
 def read_weights(path: Path) -> Mapping[str, "Tensor"]:
-    """Read the tensors of a .safetensors file or of a file saved by torch, possibly a checkpoint of a training.
+    """Read the tensors of a .safetensors file, a file saved by torch, possibly a checkpoint, or an exported program.
 
     Raises InputError if it contains anything else.
     """
+    if path.suffix == EXPORTED:
+        from tasks.model.exported_network import read_program  # noqa: PLC0415
+
+        return read_program(path)
     import torch  # noqa: PLC0415  takes seconds
     from safetensors.torch import load_file  # noqa: PLC0415
 
@@ -83,7 +93,8 @@ def _from_torchvision(name: str) -> Path:
 
     path, weights = _in_torch_cache(name), torchvision.models.get_weight(PUBLISHED[name])
     try:
-        weights.get_state_dict(progress=True, check_hash=True)  # leaves the file in torch's cache
+        with redirect_stdout(sys.stderr):  # standard output belongs to results
+            weights.get_state_dict(progress=True, check_hash=True)  # leaves the file in torch's cache
     except (URLError, OSError, RuntimeError) as error:
         raise InputError(
             f"The weights of {name} are not in torch's cache and could not be downloaded; put {path.name} "

@@ -23,6 +23,8 @@ class SceneEmbedder(PythonModel):
     def predict(self, context: Any, model_input: pd.DataFrame, params: dict[str, Any] | None = None) -> np.ndarray:
         """Embed each image with the decoder and preprocessing used in training."""
         del context, params
+        if not all(isinstance(data, bytes) for data in model_input["image"]):
+            raise TypeError("The column `image` must contain the bytes of image files.")
         preprocessings = self.model.config.preprocessings
         with torch.inference_mode():
             rows = [self.model.embed_one(to_inputs(data, preprocessings)) for data in model_input["image"]]

@@ -20,6 +20,7 @@ from tasks.images.config import Preprocessing
 from tasks.images.preprocess import normalise
 from tasks.model.backbone import Backbone
 from tasks.model.head import Projection
+from tasks.training.checkpoint import load_checkpoint, save_checkpoint
 from tasks.training.config import FineTuningConfig
 
 AHEAD = 3  # batches that are decoded while the network learns from another
@@ -174,17 +175,11 @@ def fine_tune(
 
 def _save(checkpoint: Path | None, state: TuningState, *parts: Any) -> None:
     if checkpoint is not None:
-        saved = {"state": vars(state), "parts": [part.state_dict() for part in parts]}
-        torch.save(saved, checkpoint.with_suffix(".tmp"))
-        checkpoint.with_suffix(".tmp").replace(checkpoint)
+        save_checkpoint({"state": vars(state), "parts": [part.state_dict() for part in parts]}, checkpoint)
 
 
 def _resume(checkpoint: Path | None, *parts: Any) -> TuningState | None:
-    if checkpoint is None or not checkpoint.exists():
-        return None
-    try:
-        saved: dict[str, Any] = torch.load(checkpoint, map_location="cpu", weights_only=True)
-    except Exception:  # training starts again if the checkpoint is damaged
+    if checkpoint is None or (saved := load_checkpoint(checkpoint)) is None:
         return None
     for part, values in zip(parts, saved["parts"], strict=True):
         part.load_state_dict(values)

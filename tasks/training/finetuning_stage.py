@@ -6,7 +6,6 @@ from collections.abc import Callable
 import numpy as np
 import torch
 import torch.nn.functional as F
-from safetensors.torch import save_file
 from torch import Tensor
 
 from storage.faults import FaultPoint, reach
@@ -23,6 +22,7 @@ from tasks.model.batches import run_in_batches
 from tasks.model.config import NetworkConfig
 from tasks.model.device import choose_device
 from tasks.model.head import Projection
+from tasks.model.saving import write_tensors
 from tasks.progress import progress
 from tasks.training.candidate import LoadedData, memory_errors, run_parameters
 from tasks.training.config import GAP, FineTuningConfig
@@ -73,7 +73,7 @@ def finetune(run: StageRun, data: TrainingData, network: NetworkConfig, config: 
         )
         reach(FaultPoint.CANDIDATE_TRAINED, run.work)
     tensors = {name: tensor.cpu().contiguous() for name, tensor in backbone.state_dict().items()}
-    save_file(tensors, run.folder / "weights.safetensors")
+    write_tensors(tensors, run.folder / "weights.safetensors")
     summary = {"run_id": log.run_id, "scores": state.scores, "best_epoch": state.best_epoch}
     (run.folder / "training.json").write_text(json.dumps(summary, indent=1), encoding="utf-8")
 

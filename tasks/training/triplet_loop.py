@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from tasks.errors import InputError
 from tasks.phrases import counted
+from tasks.training.checkpoint import load_checkpoint, save_checkpoint
 from tasks.training.config import TripletConfig
 from tasks.training.embedders import Embed
 from tasks.training.losses import BatchLoss, Modality, Term, batch_loss
@@ -237,18 +237,13 @@ def _save(
         "optimiser": optimiser.state_dict(),
         "random": random.bit_generator.state,
     }
-    torch.save(checkpoint, path.with_suffix(".tmp"))
-    path.with_suffix(".tmp").replace(path)
+    save_checkpoint(checkpoint, path)
 
 
 def _resume(
     path: Path | None, model: nn.Module, optimiser: torch.optim.Optimizer, random: np.random.Generator
 ) -> TrainingState | None:
-    if path is None or not path.exists():
-        return None
-    try:
-        checkpoint: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception:  # training starts again if the checkpoint is damaged
+    if path is None or (checkpoint := load_checkpoint(path)) is None:
         return None
     model.load_state_dict(checkpoint["model"])
     optimiser.load_state_dict(checkpoint["optimiser"])

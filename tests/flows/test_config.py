@@ -54,6 +54,15 @@ def test_several_networks_are_a_list_and_one_is_a_section() -> None:
         config(backbone=[networks[0], networks[0]])
 
 
+@pytest.mark.parametrize(
+    "values", [{"candidates": ["joined"]}, {"candidates": ["finetuned"]}, {"v_v": {"backbone": "finetuned"}}]
+)
+def test_an_exported_network_is_not_trained_further(values: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match=r"an exported network cannot be trained further: mine\.pt2"):
+        config(backbone={"name": "mine.pt2"}, **values)
+    assert config(backbone={"name": "mine.pt2"}).result_settings().backbone[0].name == "mine.pt2"
+
+
 def test_regions_are_computed_by_the_first_network_and_images_are_decoded_for_the_largest() -> None:
     settings = config(backbone=[{"size": 96}, {"name": "efficientnet_lite2", "size": 160}])
     first, second = features_of(settings.backbone, settings.all_poolings())

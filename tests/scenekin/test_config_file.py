@@ -69,7 +69,7 @@ def test_printed_settings_include_every_value_but_repeat_no_section() -> None:
     text = config_text(read_config(Path("paper"), []))
     assert yaml.safe_load(text) == read_config(Path("paper"), []).model_dump(mode="json")
     assert text.count("hardest: 100") == 1
-    assert "vt_v: *v_v  # linked: a change of v_v applies here too\n" in text
+    assert "vt_v: *v_v  # a YAML alias: in this file, changes of v_v apply here too\n" in text
     assert config_text(read_config(Path("paper"), ["wsabie.margin=0.4"])).count("hardest: 100") == 2
 
 
