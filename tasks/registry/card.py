@@ -16,6 +16,7 @@ from tasks.model.config import BACKBONES, ModelConfig, NetworkConfig
 from tasks.model.licences import describe_licence
 from tasks.phrases import counted
 
+LISTED = re.compile(r"^(\w+)\.(?:\d+\.)?(\w+)$")  # a setting of a section that may be one of a list
 WEIGHTS = re.compile(r"backbone(\.\d+)?\.weights")
 SETTINGS = 16  # listed at most: MLflow's registry limits a description to 5,000 characters
 LONGEST = 40  # characters of a name or value from data
@@ -60,9 +61,17 @@ class CardContent(BaseModel):
 
 
 def changed_settings(settings: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings that differ from the defaults, by dotted name."""
+    """Return the settings that differ from the defaults, by dotted name.
+
+    A section of a list that has no counterpart among the defaults is compared with their first one.
+    """
     usual = dict(_dotted(defaults))
-    return {name: value for name, value in _dotted(settings) if value != usual.get(name)}
+
+    def default_of(name: str) -> Any:
+        first = LISTED.sub(r"\1.1.\2", name)
+        return usual.get(name, usual.get(first))
+
+    return {name: value for name, value in _dotted(settings) if value != default_of(name)}
 
 
 def _dotted(settings: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -25,6 +25,15 @@ def test_a_missing_weights_file_is_said(tmp_path: Path) -> None:
             use(config)
 
 
+def test_a_download_says_nothing_on_standard_output(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    published = torchvision.models.ResNet18_Weights.IMAGENET1K_V1
+    monkeypatch.setattr(type(published), "get_state_dict", lambda *_, **__: print("Downloading"))
+    weights_file(BackboneConfig(name="resnet18"))
+    assert capsys.readouterr().out == ""
+
+
 def test_weights_in_torch_s_cache_are_used(offline: Path, resnet18_file: Path) -> None:
     name = Path(torchvision.models.ResNet18_Weights.IMAGENET1K_V1.url).name
     (offline / "checkpoints").mkdir()

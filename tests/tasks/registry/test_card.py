@@ -235,6 +235,14 @@ def test_changed_settings_have_dotted_names() -> None:
     assert changed_settings(defaults, defaults) == {}
 
 
+def test_networks_are_compared_with_a_default_one() -> None:
+    usual = {"name": "a", "size": 288, "mirror": False}
+    defaults = {"backbone": [usual, {**usual, "name": "b"}]}
+    assert changed_settings({"backbone": {**usual, "size": 320}}, defaults) == {"backbone.size": 320}
+    three = [*defaults["backbone"], {**usual, "name": "c", "mirror": True}]
+    assert changed_settings({"backbone": three}, defaults) == {"backbone.3.name": "c", "backbone.3.mirror": True}
+
+
 def test_the_longest_card_fits_what_a_registry_holds() -> None:
     settings = {f"v_v.a_long_name_of_a_setting_{number}": "x" * 200 for number in range(60)}
     problems = {f"a-long-kind-of-problem-{number}": 100_000 for number in range(20)}
