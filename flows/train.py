@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from flows.candidates import baseline_metrics, candidate_metrics, choose, train_candidates
-from flows.config import Config
+from flows.config import FINE_TUNED, Config
 from flows.results import Network, TrainResult, version_of
 from flows.run import open_run
 from flows.steps import Prepared, prepare, read, report_on
@@ -30,7 +30,7 @@ from tasks.registry.task import (
     register_model,
     run_of,
 )
-from tasks.training.task import fit_on_half, sound_candidates
+from tasks.training.task import finetune, fit_on_half, sound_candidates
 
 KNOWN = "same model and candidates as before; nothing new was registered"
 
@@ -76,7 +76,8 @@ def train(
             method=best,
             model=version_of(registered),
             candidates=[
-                candidate_metrics(method, evaluation, seconds_of(run.workspace, trained[method])) for method in models
+                candidate_metrics(method, evaluation, training_seconds(run, method, artifact))
+                for method, artifact in sound.items()
             ],
             baseline=baseline_metrics(evaluation),
             half=fit_on_half(run.workspace, trained[best]),
@@ -92,6 +93,12 @@ def train(
             problem_counts=problem_counts(run.workspace, prepared.collection),
             stages=run.reports,
         )
+
+
+def training_seconds(run: Runner, method: str, trained: Artifact) -> float:
+    """Return the seconds that training a candidate took, without features but with the fine-tuning it builds on."""
+    tuning = run.seconds.get(finetune.label, 0.0) if method in FINE_TUNED else 0.0
+    return tuning + seconds_of(run.workspace, trained)
 
 
 def register_best(

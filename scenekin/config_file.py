@@ -18,6 +18,7 @@ READ_BY = {
     "check": {"collection"},
     "evaluate": {"runtime"},  # all others are those of the model's training
     "index": {"collection", "index", "runtime"},
+    "index --untrained": {"backbone", "collection", "index", "runtime"},
     "train": Config.model_fields.keys() - {"index"},
 }
 """The sections and settings that have an effect on a command."""

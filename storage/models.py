@@ -61,6 +61,7 @@ def keep_model(workspace: Workspace, model: ModelRef) -> ModelRef:
         sound_model(workspace, kept)
     except StorageError:
         with fresh_folder(folder) as temporary:
-            shutil.copytree(workspace.root / model.path, temporary, dirs_exist_ok=True)
+            for file in (workspace.root / model.path).iterdir():  # copytree's error would hide that a disk is full
+                shutil.copy(file, temporary)
     reach(FaultPoint.MODEL_KEPT, folder)
     return kept

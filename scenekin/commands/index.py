@@ -71,7 +71,7 @@ def index(
     from scenekin.config_file import read_config
 
     known = _refused_before(workspace, name)
-    settings = read_config(config, set or [], "index")
+    settings = read_config(config, set or [], "index --untrained" if untrained else "index")
     result = index_collection(
         collection,
         name,

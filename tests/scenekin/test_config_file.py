@@ -215,6 +215,8 @@ def test_all_errors_are_reported_at_once() -> None:
         ("evaluate", "collection.test_fraction=0.2", False),
         ("index", "index.keep=1", True),
         ("index", "ridge.dimension=8", False),
+        ("index", "backbone.mirror=true", False),
+        ("index --untrained", "backbone.mirror=true", True),
         ("train", "ridge.dimension=8", True),
         ("train", "index.keep=1", False),
     ],
