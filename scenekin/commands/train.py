@@ -112,11 +112,12 @@ def _more_captions(result: "TrainResult") -> list[str]:
     """Whether more captions are likely to help, where that was measured."""
     if (half := result.half) is None:
         return []
-    effect = (
-        "more captions are likely to help"
-        if half.is_clear_gain
-        else "no clear difference, so more captions of this kind may help little"
-    )
+    if half.is_clear_gain:
+        effect = "more captions are likely to help"
+    elif half.is_precise:
+        effect = "no clear difference, so more captions of this kind may help little"
+    else:
+        effect = "no clear difference, but there are too few validation images to recognise a small one"
     reached = f"{format_metric(half.ndcg_auc)} instead of {format_metric(half.ndcg_auc + half.gain)}"
     return [f"  With half of the captioned training images ({half.images:,}), the score is {reached}: {effect}."]
 

@@ -4,6 +4,7 @@ import numpy as np
 from pydantic import BaseModel
 
 CLEAR = 2.0  # standard errors
+SMALL = 1.0  # points of NDCG AUC; a gain below this may not be worth the work of more captions
 
 
 class HalfFit(BaseModel):
@@ -21,6 +22,11 @@ class HalfFit(BaseModel):
     def is_clear_gain(self) -> bool:
         """Whether the other half helps more than chance may explain, so that still more images are likely to help."""
         return self.gain_error is not None and self.gain > CLEAR * self.gain_error
+
+    @property
+    def is_precise(self) -> bool:
+        """Whether there were enough queries to recognise a gain that is not small."""
+        return self.gain_error is not None and CLEAR * self.gain_error <= SMALL
 
 
 def draw_half(images: int, seed: int) -> np.ndarray:

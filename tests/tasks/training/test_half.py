@@ -25,3 +25,12 @@ def test_a_gain_is_clear_if_it_exceeds_two_standard_errors() -> None:
 def test_a_single_query_shows_no_gain() -> None:
     fit = compare_with_half(np.array([2.0, np.nan]), np.array([1.0, np.nan]), 4)
     assert (fit.gain, fit.gain_error, fit.is_clear_gain) == (1, None, False)
+    assert not fit.is_precise
+
+
+@pytest.mark.parametrize(("queries", "is_precise"), [(20, False), (2000, True)])
+def test_a_small_gain_is_recognised_with_enough_queries(queries: int, is_precise: bool) -> None:
+    half_auc_Q = np.random.default_rng(0).uniform(0, 100, queries)
+    change_Q = np.where(np.arange(queries) % 2, 10, -10)
+    fit = compare_with_half(half_auc_Q + change_Q, half_auc_Q, 50)
+    assert (fit.is_clear_gain, fit.is_precise) == (False, is_precise)
