@@ -21,7 +21,7 @@ from storage.workspace import Workspace
 from tasks.captions.vocabulary import vocabulary_from
 from tasks.collection.records import SPLITS
 from tasks.evaluation.report import Report
-from tasks.model.config import load_config
+from tasks.model.config import OPEN_CLIP, ModelConfig, load_config
 from tasks.registry.bundle import MODULE, importable, write_bundle
 from tasks.registry.card import CardContent, Counts, changed_settings, write_card
 from tasks.source import closure
@@ -95,16 +95,23 @@ def register_model(
     if known is not None:
         return known
     run_id = ensure_run(workspace, run_id, best)
+    recipe = load_config(workspace.root / kept[best].path)
     with tempfile.TemporaryDirectory() as folder:
         package = ModelPackage(
             python_model=write_bundle(Path(folder), closure({MODULE})),
             code=Path(folder),
             input_example=pd.DataFrame({"image": [_example()]}),
-            requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in REQUIREMENTS),
-            dimension=load_config(workspace.root / kept[best].path).dimension,
+            requirements=tuple(f"{library}=={version(library).partition('+')[0]}" for library in libraries_of(recipe)),
+            dimension=recipe.dimension,
         )
         with importable(Path(folder)):
             return register(workspace, run_id, kept[best], info=info, metrics=metrics, package=package)
+
+
+def libraries_of(recipe: ModelConfig) -> tuple[str, ...]:
+    """Return the distributions that a model's code needs."""
+    has_image_tower = any(backbone.name.startswith(OPEN_CLIP) for backbone in recipe.backbones)
+    return (*REQUIREMENTS, "open_clip_torch") if has_image_tower else REQUIREMENTS
 
 
 def _example() -> bytes:

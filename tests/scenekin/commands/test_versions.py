@@ -91,7 +91,7 @@ def test_going_back_waits_where_it_is_told_to(workspace: Workspace) -> None:
     other.start()
     held.wait(10)
     sentence = versions(workspace, "rollback").sentence
-    assert sentence.endswith("wait until it is done. Use --wait to wait for it, or --workspace for another one.")
+    assert re.search(r"in use by .*\. Use --wait to wait for it, or --workspace for another one\.$", sentence)
     outcome = versions(workspace, "rollback", "--wait", "--json")
     other.join()
     assert in_use(outcome) == [2]

@@ -7,6 +7,7 @@ import sysconfig
 from dataclasses import replace
 from importlib.metadata import packages_distributions
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -36,7 +37,7 @@ from tasks.model.saving import save
 from tasks.model.scene_model import SceneModel
 from tasks.model.text_model import save_text
 from tasks.registry.bundle import MODULE
-from tasks.registry.stage import REQUIREMENTS
+from tasks.registry.stage import REQUIREMENTS, libraries_of
 from tasks.registry.task import (
     attach_report,
     candidate_model,
@@ -293,10 +294,19 @@ def test_a_report_is_attached_to_its_run(workspace: Workspace, champion: Registe
         )
 
 
+OF_OPEN_CLIP: dict[str, Any] = {
+    "method": "regression",
+    "networks": [{"backbone": {"name": "open_clip/ViT-B-32/openai"}, "preprocessing": {}}],
+    "pooling": {},
+    "channels": 8,
+    "dimension": 8,
+}
+
+
 def test_the_code_that_travels_needs_no_more_than_is_required() -> None:
     modules = closure({MODULE})
     assert {".".join(module.split(".")[:2]) for module in modules} <= {
-        *("tasks", "tasks.registry", "tasks.errors", "tasks.images", "tasks.captions", "tasks.model"),
+        *("tasks", "tasks.registry", "tasks.errors", "tasks.invalid", "tasks.images", "tasks.captions", "tasks.model"),
     }
     needed = set()
     for module in modules:
@@ -310,9 +320,11 @@ def test_the_code_that_travels_needs_no_more_than_is_required() -> None:
     provided = {
         package
         for package, homes in packages_distributions().items()
-        if {home.lower() for home in homes} & {*REQUIREMENTS}
+        if {home.lower() for home in homes} & {*libraries_of(ModelConfig.model_validate(OF_OPEN_CLIP))}
     }
     assert needed - sys.stdlib_module_names - {"tasks"} <= provided
+    networks = [{**OF_OPEN_CLIP["networks"][0], "backbone": {"name": "timm/resnet18"}}]
+    assert libraries_of(ModelConfig.model_validate({**OF_OPEN_CLIP, "networks": networks})) == REQUIREMENTS
 
 
 def test_plain_mlflow_serves_it_where_scenekin_is_not_installed(
@@ -326,6 +338,7 @@ import importlib.util, sys
 sys.path[:0] = {[sysconfig.get_path("purelib"), sysconfig.get_path("platlib")]!r}
 assert importlib.util.find_spec("tasks") is None
 from pathlib import Path
+from typing import Any
 import mlflow, pandas
 mlflow.set_tracking_uri({workspace.mlflow_uri!r})
 images = [Path({str(tmp_path)!r}, f"{{number}}.png").read_bytes() for number in range(2)]
